@@ -163,6 +163,7 @@ const (
 	ReasonChannelRefused = "channel-refused" // ignored: not in allow_channels
 	ReasonNoChange       = "no-change"       // ignored: an update without effect
 	ReasonDeleted        = "deleted"         // ignored: a change to a deleted message
+	ReasonForgotten      = "forgotten"       // ignored: its author was forgotten. none: its words have left the store
 	ReasonUnknownMessage = "unknown-message" // ignored: its target did not arrive
 	ReasonMember         = "member-event"    // ignored: someone joined or left
 	ReasonOtherWorkspace = "other-workspace" // ignored: another team's or app's event

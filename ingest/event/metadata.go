@@ -288,15 +288,39 @@ func (m *Metadata) Cause() (sender string) {
 	return sender
 }
 
-// DropWords removes the words of people: the subject line and the thread context. It returns
-// whether there were any.
+// withoutWords are the keys outside the contract whose values are ids and times: no words of people.
+var withoutWords = []string{KeyRunID, KeyMessageID, KeyStage, KeyLatency, KeyPlannedAt, KeyCausedBy, KeyPostedBy, KeySentBy, KeyProxiedBy, KeyMentions}
+
+// DropWords removes the words of people: the thread context, and each key that the contract does not know, unless its value is an id or
+// a time. It returns whether there were any.
 func (m *Metadata) DropWords() bool {
 	before := len(m.Extra)
-	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return e.Key == KeySubject })
+	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return !slices.Contains(withoutWords, e.Key) })
 	dropped := m.ThreadContext != "" || len(m.Extra) < before
 	m.ThreadContext = ""
 	m.Edited()
 	return dropped
+}
+
+// DropTexts removes the thread context and the keys that the contract does not know whose text has is true of, unless the value is an id
+// or a time. It returns whether there were any.
+func (m *Metadata) DropTexts(has func(text []byte) bool) bool {
+	before := len(m.Extra)
+	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return !slices.Contains(withoutWords, e.Key) && has(e.Value) })
+	dropped := len(m.Extra) < before
+	if has([]byte(m.ThreadContext)) {
+		m.ThreadContext, dropped = "", true
+	}
+	if dropped {
+		m.Edited()
+	}
+	return dropped
+}
+
+// DropName removes the author's name.
+func (m *Metadata) DropName() {
+	m.SenderDisplayName, m.MentionToken = "", ""
+	m.Edited()
 }
 
 // Edited drops the original bytes, so that the changed fields are written.

@@ -15,6 +15,7 @@ import (
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/people"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
@@ -39,6 +40,7 @@ type Journal struct {
 	Audit       *audit.Audit
 	Listing     *listing.Listing
 	Search      *search.Search
+	People      *people.People
 
 	db *storage.DB
 }
@@ -80,10 +82,11 @@ func New(engine storage.Engine, options Options) *Journal {
 	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now, Shows: options.Shows, Rows: options.Rows}
 	ids, stored := threads.NewIDs(db), files.New(db)
 	accepted := envelopes.New(db, ids)
+	recorder, index := record.New(db, stored, accepted), search.New(db)
 	return &Journal{
 		Threads: threads.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
-		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: record.New(db, stored, accepted),
-		Workstreams: workstreams.New(db), Schedules: schedules.New(db, wall), Audit: audit.New(db), Listing: listing.New(db), Search: search.New(db), db: db,
+		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: recorder,
+		Workstreams: workstreams.New(db), Schedules: schedules.New(db, wall), Audit: audit.New(db), Listing: listing.New(db), Search: index, People: people.New(db, recorder, index), db: db,
 	}
 }
 

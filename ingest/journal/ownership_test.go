@@ -21,7 +21,7 @@ var owners = map[string]string{
 	"exclusive_leases": "threads", "gaps": "threads", "watermarks": "threads", "adapter_state": "threads", "tickets": "threads",
 	"attachments": "files", "copies_to_check": "files", "blobs": "files",
 	"budgets":  "budgets",
-	"messages": "messages", "carried": "messages",
+	"messages": "messages", "carried": "messages", "forgotten": "messages",
 	"envelopes":  "envelopes",
 	"deliveries": "outbox", "paces": "outbox",
 	"runs": "runs", "run_events": "runs", "run_posts": "runs", "run_steps": "runs", "run_attempts": "runs", "run_inputs": "runs", "questions": "runs",

@@ -114,3 +114,12 @@ func (a *Action) size() int { return len(a.Note) + len(a.Result) + len(a.Error) 
 
 // Aged returns the step for actions before a bound.
 func Aged(before int64) storage.Step { return storage.ByAge("operator_log", "id", "at", before) }
+
+// Texts are the words of operators about their actions, and the results of those. They are of no workspace.
+func Texts() storage.Texts {
+	return storage.Texts{
+		Page:  `SELECT id, note, result, error FROM operator_log WHERE $1 <> '' AND id > $2 ORDER BY id LIMIT 200`,
+		First: []any{int64(0)}, Columns: 3,
+		Empty: []string{`UPDATE operator_log SET note = '', error = '', result = CASE WHEN result = '' THEN '' ELSE '{}' END WHERE id = $1 AND $2 <> ''`},
+	}
+}

@@ -40,3 +40,12 @@ func Aged(now time.Time, bodies, keys time.Duration) []storage.Step {
 func OfWorkspace(workspace string) []storage.Step {
 	return []storage.Step{storage.ByKey(workspace, "envelopes", "dedupe_key")}
 }
+
+// Texts are the payloads and the errors of the envelopes that are not pending.
+func Texts() storage.Texts {
+	return storage.Texts{
+		Page:  `SELECT id, body, error FROM envelopes WHERE workspace = $1 AND id > $2 AND state <> 'pending' AND (length(body) > 0 OR error <> '') ORDER BY id LIMIT 100`,
+		First: []any{int64(0)}, Columns: 2,
+		Empty: []string{`UPDATE envelopes SET body = substr(body, 1, 0), error = '' WHERE id = $1 AND workspace = $2 AND state <> 'pending'`},
+	}
+}

@@ -112,6 +112,7 @@ func parts() []part {
 		{name: "schedules", groups: []group{{"schedules", schedulePromises()}}},
 		{name: "audit", groups: []group{{"actions", actionPromises()}}},
 		{name: "listing", groups: []group{{"counts", countPromises()}, {"filters", filterPromises()}}},
+		{name: "people", groups: []group{{"people", peoplePromises()}}},
 		{name: "search", groups: []group{{"search", searchPromises()}}},
 	}
 }

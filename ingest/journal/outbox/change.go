@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"time"
 
 	"parley/ingest/card"
@@ -87,4 +88,16 @@ func IsOpen(tx *storage.Txn, thread int64) bool {
 // IsPost reports whether an external id is the id of one of our posts.
 func IsPost(tx *storage.Txn, workspace, externalID string) bool {
 	return tx.Has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, externalID)
+}
+
+// PostsOf returns the platform's ids of the posts of a run.
+func PostsOf(tx *storage.Txn, run string) []string {
+	return storage.Rows(tx, storage.Self[string], `SELECT platform_id FROM deliveries WHERE run = $1 AND platform_id IS NOT NULL`, run)
+}
+
+// Deleted returns the runs whose reply is deleted and whose posts have ended since a time with their words: they were on their way when the
+// reply was deleted.
+func Deleted(ctx context.Context, db *storage.DB, since time.Time) ([]string, error) {
+	return storage.List(ctx, db, storage.Self[string], `SELECT DISTINCT d.run FROM deliveries d JOIN messages m ON m.run = d.run AND m.author = 'agent'
+		WHERE d.state IN ('sent', 'unknown', 'failed') AND (d.payload <> '' OR d.file <> '') AND d.due_at >= $1 AND m.deleted_at > 0`, storage.Millis(since))
 }

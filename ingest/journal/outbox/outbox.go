@@ -25,3 +25,13 @@ func AgedPaces(before int64) storage.Step {
 func OfWorkspace(workspace string) []storage.Step {
 	return []storage.Step{storage.ByID(workspace, "deliveries", "id", 100), storage.ByKey(workspace, "paces", "channel")}
 }
+
+// Texts are the texts of the deliveries that have ended.
+func Texts() storage.Texts {
+	return storage.Texts{
+		Page: `SELECT id, payload, buttons, card, error FROM deliveries WHERE workspace = $1 AND id > $2 AND state NOT IN ('held', 'pending', 'sending')
+			AND (payload <> '' OR buttons <> '' OR card <> '' OR error <> '') ORDER BY id LIMIT 100`,
+		First: []any{int64(0)}, Columns: 4,
+		Empty: []string{`UPDATE deliveries SET payload = '', buttons = '', card = '', error = '' WHERE id = $1 AND workspace = $2`},
+	}
+}

@@ -33,11 +33,14 @@ func (r *recordTx) carry(m *messages.Message) {
 // dropWords removes a message's words, by one of its ids, from the messages that quote it, from the
 // bodies of their envelopes, from the kept inputs of their threads, and from dead letters about it.
 func (r *recordTx) dropWords(externalID, platformID string) {
+	r.erased = true
+	if externalID == "" && platformID == "" { // the message has no id: nothing is about it
+		return
+	}
 	for _, thread := range r.changeQuotes(externalID, platformID, func(*event.Quote) bool { return false }) {
 		runs.ForgetInputs(r.Txn, thread, r.now)
 	}
 	envelopes.EmptyDead(r.Txn, r.Workspace, externalID, platformID)
-	r.erased = true
 }
 
 // renewWords gives the messages that quote an edited message its present words, and empties the bodies of

@@ -80,6 +80,9 @@ func (i *importTx) add(m ImportMessage) {
 		}
 		past = madeID(i.to.Workspace, m.ID)
 	}
+	if messages.IsForgotten(i.Txn, i.to.Workspace, m.SenderID, m.CreatedAt) {
+		return
+	}
 	author, run, answers := messages.ByHuman, i.question, m.Own && i.question != ""
 	switch {
 	case m.Own:

@@ -71,7 +71,7 @@ func (r *recordTx) addRead(read Read, h *runs.ThreadHistory) *messages.Message {
 		}
 		m.Metadata.SenderID = "agent:" + read.Agent
 	}
-	if !r.insert(&m, Decision{Trigger: messages.TriggerPassive, Metadata: read.Metadata}, 0) {
+	if r.isForgotten(&m) || !r.insert(&m, Decision{Trigger: messages.TriggerPassive, Metadata: read.Metadata}, 0) {
 		return nil
 	}
 	row := r.out.Message

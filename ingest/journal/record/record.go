@@ -216,8 +216,8 @@ func (s *Recorder) committed(ctx context.Context, r *recordTx) (Result, error) {
 	if r.copies {
 		s.files.CopiesChanged()
 	}
-	if eraser, ok := s.db.Engine.(storage.Eraser); ok && r.erased {
-		eraser.Erased()
+	if r.erased {
+		s.db.Erased()
 	}
 	if stopped := r.out.Stopped; stopped != "" {
 		runs.RunEnded(ctx, s.db, stopped, claim.Thread, true, 1) // it may have chunks, and readers on another node
@@ -288,7 +288,12 @@ func (r *recordTx) recordNew() bool {
 // isPlain reports whether the event is a person's new message, as far as its payload shows.
 func (r *recordTx) isPlain() bool {
 	e, m := r.Event, r.Event.Message
-	return e.Kind.MakesMessage() && e.Ignored == "" && !mayBeOurs(m) && !m.Own && m.ExternalID != "" && m.Pressed == "" && !m.Continues && len(r.Announce) == 0
+	return e.Kind.MakesMessage() && e.Ignored == "" && !mayBeOurs(m) && !m.Own && m.ExternalID != "" && m.Pressed == "" && !m.Continues && len(r.Announce) == 0 && !r.isForgotten(m)
+}
+
+// isForgotten reports whether a message that is read later is of a person who was forgotten after sending it.
+func (r *recordTx) isForgotten(m *event.Message) bool {
+	return (r.Origin == messages.Late || r.Origin == messages.FromContext) && messages.IsForgotten(r.Txn, r.Workspace, m.Metadata.SenderID, m.SentAt)
 }
 
 // isPlain reports whether a decision stores a message, counts no budget and tells nobody.
@@ -329,6 +334,10 @@ func (r *recordTx) message(m *event.Message) {
 	}
 	if known := r.known(m); known != nil {
 		r.again(known, m)
+		return
+	}
+	if r.isForgotten(m) {
+		r.ignore(event.ReasonForgotten)
 		return
 	}
 	decision := r.decide(m, nil)

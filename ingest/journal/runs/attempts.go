@@ -61,3 +61,49 @@ func ForgetInputs(tx *storage.Txn, thread, now int64) {
 	tx.Do(`DELETE FROM run_inputs WHERE thread = $1`, thread)
 	tx.Do(`INSERT INTO run_inputs (run, n, thread, at, input) SELECT run_id, 0, id, $2, '' FROM threads WHERE id = $1 AND run_id IS NOT NULL`, thread, now)
 }
+
+// Forget removes the words of a run that has ended: its events, steps and inputs, its question, and the errors of its attempts.
+func Forget(tx *storage.Txn, run string) {
+	DeleteEvents(tx, run)
+	tx.Do(`DELETE FROM run_steps WHERE run = $1`, run)
+	tx.Do(`DELETE FROM run_inputs WHERE run = $1 AND n > 0`, run)
+	tx.Do(`UPDATE run_attempts SET error = '' WHERE run = $1 AND error <> $2`, run, lostAttempt)
+	tx.Do(`UPDATE runs SET error = '' WHERE id = $1 AND error <> ''`, run)
+	tx.Do(`UPDATE questions SET body = '{}', answer = '' WHERE run = $1 AND state <> 'open'`, run)
+}
+
+// Texts are the texts that are stored of runs, by their tables.
+func Texts() []storage.Texts {
+	// of is the condition that a run, by the column with its id, is of the workspace.
+	of := func(run string) string {
+		return `(EXISTS (SELECT 1 FROM runs r JOIN threads t ON t.id = r.thread WHERE r.id = ` + run + ` AND t.workspace = $1)
+			OR EXISTS (SELECT 1 FROM threads t WHERE t.run_id = ` + run + ` AND t.workspace = $1))`
+	}
+	return []storage.Texts{
+		{
+			Page:  `SELECT e.run, e.seq, e.text, e.details FROM run_events e WHERE (e.run, e.seq) > ($2, $3) AND ` + of(`e.run`) + ` ORDER BY e.run, e.seq LIMIT 200`,
+			First: []any{"", int64(0)}, Columns: 2,
+			Empty: []string{`DELETE FROM run_events WHERE run = $1 AND seq = $2 AND $3 <> ''`},
+		},
+		{
+			Page:  `SELECT i.run, i.n, i.input FROM run_inputs i WHERE (i.run, i.n) > ($2, $3) AND i.input <> '' AND ` + of(`i.run`) + ` ORDER BY i.run, i.n LIMIT 50`,
+			First: []any{"", int64(-1)}, Columns: 1,
+			Empty: []string{`DELETE FROM run_inputs WHERE run = $1 AND n = $2 AND $3 <> ''`},
+		},
+		{
+			Page:  `SELECT a.run, a.n, a.error FROM run_attempts a WHERE (a.run, a.n) > ($2, $3) AND a.error <> '' AND ` + of(`a.run`) + ` ORDER BY a.run, a.n LIMIT 200`,
+			First: []any{"", int64(0)}, Columns: 1,
+			Empty: []string{`UPDATE run_attempts SET error = '' WHERE run = $1 AND n = $2 AND $3 <> ''`},
+		},
+		{
+			Page:  `SELECT r.id, r.error FROM runs r JOIN threads t ON t.id = r.thread WHERE t.workspace = $1 AND r.id > $2 AND r.error <> '' ORDER BY r.id LIMIT 200`,
+			First: []any{""}, Columns: 1,
+			Empty: []string{`UPDATE runs SET error = '' WHERE id = $1 AND $2 <> ''`},
+		},
+		{
+			Page:  `SELECT q.run, q.body, q.answer FROM questions q JOIN threads t ON t.id = q.thread WHERE t.workspace = $1 AND q.run > $2 AND q.state <> 'open' ORDER BY q.run LIMIT 200`,
+			First: []any{""}, Columns: 2,
+			Empty: []string{`UPDATE questions SET body = '{}', answer = '' WHERE run = $1 AND $2 <> ''`},
+		},
+	}
+}

@@ -127,7 +127,7 @@ func (e *endRunTx) commit(reply Reply) bool {
 	switch {
 	case e.reruns != e.run.Reruns: // it has added the newer messages
 		return false
-	case e.left == 0:
+	case e.left <= 0:
 		e.giveUp(Canceled, "every message was deleted", reply.Withdrawn)
 		e.copy(reply.Copies, reply.Withdrawn.Text)
 	case reply.Interruptible && (edited || e.asked()):
@@ -269,7 +269,7 @@ func (e *endRunTx) end(state State, cause string, answeredAt time.Time) {
 // giveUp ends the run without an answer. If its turn has no message left, the next turn
 // has its block.
 func (e *endRunTx) giveUp(state State, cause string, notice outbox.Notice) {
-	if e.left == 0 {
+	if e.left <= 0 {
 		threads.SetBegun(e.Txn, e.run.Thread, e.run.ContextAfter)
 	}
 	e.tell(notice)

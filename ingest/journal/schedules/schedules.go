@@ -294,3 +294,20 @@ func Aged(before int64) []storage.Step {
 func OfWorkspace(workspace string) []storage.Step {
 	return []storage.Step{storage.ByKey(workspace, "schedules", "id"), storage.ByKey(workspace, "schedule_ticks", "schedule")}
 }
+
+// Texts are the plans of the schedules that agents have made, which end with them, and the errors of ticks.
+func Texts() []storage.Texts {
+	return []storage.Texts{
+		{
+			Page:  `SELECT id, plan FROM schedules WHERE workspace = $1 AND id > $2 AND thread <> '' ORDER BY id LIMIT 200`,
+			First: []any{""}, Columns: 1,
+			Empty: []string{`DELETE FROM schedule_ticks WHERE schedule = $1 AND workspace = $2`, `DELETE FROM schedules WHERE id = $1 AND workspace = $2`},
+		},
+		{
+			Page: `SELECT schedule, planned_at, error FROM schedule_ticks WHERE workspace = $1 AND (schedule, planned_at) > ($2, $3) AND error <> ''
+				ORDER BY schedule, planned_at LIMIT 200`,
+			First: []any{"", int64(0)}, Columns: 1,
+			Empty: []string{`UPDATE schedule_ticks SET error = '' WHERE schedule = $1 AND planned_at = $2 AND workspace = $3`},
+		},
+	}
+}

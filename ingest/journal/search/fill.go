@@ -108,7 +108,7 @@ func (s *Search) add(ctx context.Context, page []indexed, settled int64) (wrote 
 	for i := range page {
 		if m := &page[i]; !m.has {
 			texts[i] = m.text()
-			if m.Author == messages.ByHuman || m.Author == messages.ByBot {
+			if (m.Author == messages.ByHuman || m.Author == messages.ByBot) && m.DeletedAt.IsZero() {
 				people[person{m.workspace, m.SenderID}] = m
 			}
 		}
@@ -178,9 +178,7 @@ func (s *Search) change(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if eraser, ok := s.db.Engine.(storage.Eraser); ok {
-			eraser.Erased()
-		}
+		s.db.Erased()
 		if err := s.rest(ctx, begun); err != nil {
 			return err
 		}

@@ -139,3 +139,27 @@ func (s *Search) FindPeople(ctx context.Context, workspace, text string, limit i
 		`SELECT sender_id, name, last_at FROM search_people WHERE workspace = $1 AND (sender_id = $2 OR words LIKE $3)
 		ORDER BY last_at DESC, sender_id LIMIT CAST($4 AS BIGINT)`, workspace, text, "%"+strings.Join(wordsOf(text), " ")+"%", int64(limit))
 }
+
+// People returns all people and bots that have written, the last active first.
+func (s *Search) People(ctx context.Context) ([]Writer, error) {
+	return storage.List(ctx, s.db, func(w *Writer) []any { return []any{&w.Workspace, &w.SenderID, &w.Name, &w.LastAt} },
+		`SELECT workspace, sender_id, name, last_at FROM search_people ORDER BY last_at DESC, workspace, sender_id`)
+}
+
+// Writer is a person or a bot that has written in a workspace.
+type Writer struct {
+	Workspace string
+	Person
+}
+
+// Forget removes the name of a person who has not written since a time.
+func (s *Search) Forget(ctx context.Context, workspace, sender string, since time.Time) error {
+	return s.db.Change(ctx, "", func(tx *storage.Txn) {
+		tx.Do(`DELETE FROM search_people WHERE workspace = $1 AND sender_id = $2 AND last_at <= $3`, workspace, sender, storage.Millis(since))
+	})
+}
+
+// Aged returns the step for the names of people who have written nothing since a bound.
+func Aged(before int64) storage.Step {
+	return storage.ByAge("search_people", "workspace, sender_id", "last_at", before)
+}

@@ -25,6 +25,13 @@ type DB struct {
 	followers wake.Group[string]
 }
 
+// Erased notes that a committed transaction has removed words of people; see Eraser.
+func (db *DB) Erased() {
+	if eraser, ok := db.Engine.(Eraser); ok {
+		eraser.Erased()
+	}
+}
+
 // Txn is a transaction that the first error ends: no statement runs after it, each
 // further call returns zero values, and the transaction fails with that error. So a
 // function need not check the error of each statement. It must not use a result outside

@@ -75,6 +75,13 @@ func ReleaseNode(tx *storage.Txn, node string) {
 // hasWork are the conditions that a thread has work, by its kind.
 var hasWork = []string{`intake_at IS NOT NULL`, `turn_at IS NOT NULL`, `id IN (SELECT thread FROM deliveries WHERE state IN ('pending', 'sending'))`}
 
+// Held returns the claim with which its owner works on a thread, and locks the thread's row: a change that comes from no work on the
+// thread takes it for one transaction, and its owner goes on. It returns false if there is no such thread.
+func Held(tx *storage.Txn, thread int64) (c Claim, found bool) {
+	c.Thread = thread
+	return c, tx.Row([]any{&c.Fence, (*string)(&c.Key), &c.Workspace}, `SELECT fence, key, workspace FROM threads WHERE id = $1 FOR UPDATE`, thread)
+}
+
 // State is what work on a thread reads of its row.
 type State struct {
 	Channel           string

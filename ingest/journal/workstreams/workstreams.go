@@ -353,3 +353,18 @@ func Aged(before int64) storage.Step {
 
 // OfWorkspace returns the step for the workstreams of a removed workspace.
 func OfWorkspace(workspace string) storage.Step { return storage.ByKey(workspace, "workstreams", "id") }
+
+// Forget removes the words from the workstreams of a run, and returns the keys of their threads, whose messages have those words too.
+func Forget(tx *storage.Txn, run string) []event.ThreadKey {
+	return storage.Rows(tx, func(key *event.ThreadKey) []any { return []any{(*string)(key)} },
+		`UPDATE workstreams SET name = '', task = '', tool = '', message = '', summary = '', error = '' WHERE run = $1 RETURNING thread`, run)
+}
+
+// Texts are the texts of workstreams that have ended.
+func Texts() storage.Texts {
+	return storage.Texts{
+		Page:  `SELECT id, name, task, tool, message, summary, error FROM workstreams WHERE workspace = $1 AND id > $2 AND ended_at IS NOT NULL ORDER BY id LIMIT 100`,
+		First: []any{""}, Columns: 6,
+		Empty: []string{`UPDATE workstreams SET name = '', task = '', tool = '', message = '', summary = '', error = '' WHERE id = $1 AND workspace = $2`},
+	}
+}

@@ -24,7 +24,7 @@ var layers = [][]string{
 	5:  {"ingest/journal/workstreams"},
 	6:  {"ingest/journal/runs"},
 	7:  {"ingest/journal/listing", "ingest/journal/record", "ingest/journal/search"},
-	8:  {"ingest/journal"},
+	8:  {"ingest/journal", "ingest/journal/people"},
 	9:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload", "ingest/schedule", "assembly/workstream"},
 	10: {"adapters/*/call", "adapters/*/memory", "adapters/web/exchange"},
 	11: {"adapters/web/access"},

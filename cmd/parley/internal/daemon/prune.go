@@ -17,9 +17,11 @@ const (
 	// orphanAge is the time that a turn waits for an agent that this node does not have,
 	// because another node may have another configuration.
 	orphanAge = 2 * time.Minute
+	// eraseEvery is the interval between two sweeps of the messages that are to leave the store.
+	eraseEvery = time.Minute
 )
 
-// retain removes rows that are older than the configured retention, and gives the turns
+// retain removes rows and empties messages that are older than the configured retention, and gives the turns
 // of removed agents to another agent, until ctx ends. One node does this for all nodes.
 func (d *Daemon) retain(ctx context.Context) error {
 	lease := supervise.Lease{Store: d.Journal.Threads, Name: "retention", Log: d.log}
@@ -30,6 +32,9 @@ func (d *Daemon) retain(ctx context.Context) error {
 		defer orphans.Wait()
 		orphans.Go(func() {
 			_ = every(ctx, orphansEvery, nil, d.assignOrphans)
+		})
+		orphans.Go(func() {
+			_ = every(ctx, eraseEvery, nil, d.erase)
 		})
 		return every(ctx, pruneEvery, nil, d.prune)
 	})
@@ -75,6 +80,17 @@ func (d *Daemon) prune(ctx context.Context) {
 		d.log.Warn("retention pass failed", "err", err)
 	}
 	d.log.Debug("retention pass ended", "rows", pruned)
+}
+
+// erase empties the messages that are to leave the store; see journal.EraseDue.
+func (d *Daemon) erase(ctx context.Context) {
+	erased, err := d.Journal.EraseDue(ctx, d.Setup().Config.Retention)
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("messages that are to leave the store stay for another minute", "err", err)
+	}
+	if erased.Messages+erased.Answers > 0 {
+		d.log.Info("messages have left the store", "messages", erased.Messages, "answers", erased.Answers, "files", erased.Files)
+	}
 }
 
 // sweep removes unused copies of files at once, and unfinished files after draftAge,

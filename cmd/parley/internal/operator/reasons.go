@@ -53,6 +53,7 @@ var reasons = map[string]reason{
 	event.ReasonChannelRefused: {"its channel is not on the list of admitted channels", []string{"policy.allow_channels"}, "policy.allow_channels: add the channel's id"},
 	event.ReasonNoChange:       {"the change has no effect on the text", nil, ""},
 	event.ReasonDeleted:        {"the message was deleted before", nil, ""},
+	event.ReasonForgotten:      {"its words have left the store: an operator has forgotten its author, or it is older than messages may be", []string{"retention.messages"}, ""},
 	event.ReasonUnknownMessage: {"it changes a message that never arrived", []string{"catch_up.max_age"}, ""},
 	event.ReasonMember:         {"somebody joined or left", nil, ""},
 	event.ReasonOtherWorkspace: {"it is of another team or another app than the token of the workspace", []string{".bot_token"}, "the token of the workspace"},
