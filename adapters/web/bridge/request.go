@@ -57,13 +57,10 @@ func read(workspace string, raw []byte) (q request, err error) {
 		return q, event.FieldErrors{{Field: payload.Whole, Message: err.Error()}}
 	}
 	q.kind = typeMessage
-	for _, m := range object {
-		if fault := payload.Text(m.Value, &q.kind); m.Key == "type" && (fault != "" || members[q.kind] == nil) {
+	for _, m := range object { // the type says which other members there are
+		if m.Key == "type" && (payload.Text(m.Value, &q.kind) != "" || members[q.kind] == nil) {
 			return q, event.FieldErrors{{Field: "type", Message: "must be message, edit, delete, reaction or press"}}
-		} else if m.Key == "type" {
-			break
 		}
-		q.kind = typeMessage
 	}
 	given := map[string]bool{}
 	faults := payload.Members(raw, func(m event.Extra) string {
