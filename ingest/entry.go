@@ -224,6 +224,7 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 			return g, err
 		}
 	}
+	g.pause = in.Pauses.Of(w.config.ID, r.channel, r.parent, g.Agent)
 	if r.Ignored != "" || r.Kind != event.KindReaction {
 		return g, nil
 	}

@@ -72,6 +72,7 @@ type Parts struct {
 	Turns    Turns
 	Observer Observer
 	Notices  Notifier
+	Pauses   *Pauses // nil for none
 	Log      *slog.Logger
 	Now      func() time.Time
 }

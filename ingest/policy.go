@@ -16,6 +16,8 @@ type gate struct {
 	kind event.Kind
 	// senders is the namespace of the platform's people; see Workspace.Senders.
 	senders string
+	// pause covers the channel; nil for none.
+	pause *Pause
 	// people are the groups of people; nil if the settings name none.
 	people *members
 	// channel is the event's; a list that admits its parent admits it.
@@ -69,7 +71,7 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	case d.Reason == event.ReasonLimit && isTold(m):
 		d.Tell = tell(m, limitText)
 	default:
-		d = g.restarts(m, g.answers(m, d, look), look)
+		d = g.restarts(m, g.pauses(m, g.answers(m, d, look), look), look)
 	}
 	if m.AwaitsFiles && (d.Trigger == messages.TriggerRun || m.IsEmpty() && addressed != event.AddressedNone) {
 		d.AwaitsFiles = true

@@ -22,6 +22,7 @@ type store struct {
 	ours     string // external id of one of our messages
 	answered bool
 	last     time.Time       // of the thread's last message
+	said     bool            // the sender has been told of the pause
 	before   event.Addressed // how the message addressed us that this one continues
 	botRuns  int
 	echoes   int
@@ -64,6 +65,8 @@ func (s *store) CardButton(id string) (*card.Press, string) {
 }
 
 func (s *store) InvocationOnly() bool { return s.invocationOnly }
+
+func (s *store) Said(string, string, time.Time) bool { return s.said }
 
 func (s *store) Quiet(since time.Time) bool { return s.last.Before(since) }
 

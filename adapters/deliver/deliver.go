@@ -109,7 +109,9 @@ type Parts struct {
 	// Hook returns the address of a program that gets the answers to its messages, as event.InjectedBy names it; nil for none.
 	Hook func(by string) (Hook, bool)
 	// Caller returns the program that sends messages of a web workspace in its own name, in the same form; nil for none.
-	Caller   func(workspace, sender string) (by string, ok bool)
+	Caller func(workspace, sender string) (by string, ok bool)
+	// Paused returns the error of who would speak in a channel where an operator has paused the agent; nil for none.
+	Paused   func(workspace, channel, parent, agent string) error
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time

@@ -41,6 +41,9 @@ func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, k
 	if err == nil && s.May != nil {
 		err = s.May(at.channel)
 	}
+	if err == nil && o.Paused != nil {
+		err = o.Paused(s.Workspace, at.channel, at.parent, at.platform.Agent(at.channel))
+	}
 	if err != nil {
 		return p, false, err
 	}

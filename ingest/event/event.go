@@ -158,6 +158,7 @@ const (
 	ReasonOwnMessage     = "own-message"     // ignored: the platform sent our own message
 	ReasonBotMessage     = "bot-message"     // passive: a bot's, shown as context. ignored: this bot is not allowed here
 	ReasonNotAddressed   = "not-addressed"   // ignored: passive_memory is false
+	ReasonPaused         = "paused"          // an operator has paused the agent there
 	ReasonUserRefused    = "user-refused"    // ignored: not in allow_users
 	ReasonServerRefused  = "server-refused"  // ignored: not from a server of allow_servers
 	ReasonChannelRefused = "channel-refused" // ignored: not in allow_channels

@@ -48,6 +48,8 @@ type Parts struct {
 	Observer  Observer
 	// Serves returns the ids of the configured workspaces.
 	Serves func() []string
+	// Paused reports whether an operator has paused the agent of a channel; the ticks there count as missed. It is nil if it never is.
+	Paused func(workspace, channel, parent, agent string) bool
 	// Zone returns the name of the time zone of a workspace.
 	Zone func(workspace string) string
 	Log  *slog.Logger
@@ -214,6 +216,13 @@ func (s *Service) ask(ctx context.Context, t *schedules.DueTick) error {
 		if m.Thread == "" {
 			m.Thread, root = event.TickThread(t.Message), t.Of.Same
 		}
+	}
+	if s.Paused != nil && s.Paused(t.Workspace, m.Channel, m.Parent, m.Agent) {
+		err := s.Schedules.SkipTick(ctx, &t.Tick, "the agent is paused")
+		if err == nil {
+			s.Observer.TickEnded(t.Workspace, schedules.SkippedTick)
+		}
+		return err
 	}
 	if err := s.Inbox.Put(ctx, platform, t.Workspace, m); err != nil {
 		return err

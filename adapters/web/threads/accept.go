@@ -56,6 +56,8 @@ func (a API) Give(r *http.Request, envelope event.Envelope) (s Accepted, err err
 		return s, exchange.Fail(http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter")
 	case settled.Disposition == event.Ignored && settled.Reason == event.ReasonLimit:
 		return s, ErrLimit
+	case settled.Disposition == event.Ignored && settled.Reason == event.ReasonPaused:
+		return s, exchange.Fail(http.StatusServiceUnavailable, "paused", "the agent is paused: ask again later")
 	case settled.Disposition == event.Ignored && settled.Reason == event.ReasonAction:
 		return s, exchange.Fail(http.StatusForbidden, "action", "metadata.action: no card of an agent in the thread has this button, or only the agent's approvers may press it")
 	case settled.Message == nil || settled.Disposition == event.Ignored:

@@ -19,6 +19,12 @@ func (r *recordTx) Answered() bool {
 		WHERE turn.thread = $1 AND turn.context_after IS NOT NULL LIMIT 1`, r.claim.Thread)
 }
 
+// Said implements Look.
+func (r *recordTx) Said(sender, reason string, since time.Time) bool {
+	return r.Has(`SELECT 1 FROM messages WHERE thread = $1 AND seq IS NOT NULL AND sender_id = $2 AND reason = $3 AND created_at >= $4 LIMIT 1`,
+		r.claim.Thread, sender, reason, storage.Millis(since))
+}
+
 // Quiet implements Look.
 func (r *recordTx) Quiet(since time.Time) bool {
 	return threads.IsQuiet(r.Txn, r.claim.Thread, storage.Millis(since))

@@ -121,6 +121,8 @@ type ThreadLook interface {
 	Pressed(action json.RawMessage) (button *card.Press, agent string)
 	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
 	InvocationOnly() bool
+	// Said reports whether a sender has a message in the thread since a time that has a reason.
+	Said(sender, reason string, since time.Time) bool
 	// Quiet reports whether the last message of the message's thread is from before a time, and no run is unfinished there.
 	Quiet(since time.Time) bool
 }

@@ -210,6 +210,11 @@ func (s *Schedules) FailTick(ctx context.Context, t *Tick, cause string) error {
 	return s.db.Change(ctx, "", func(tx *storage.Txn) { t.end(tx, "failed", cause) })
 }
 
+// SkipTick ends a tick as one that was missed.
+func (s *Schedules) SkipTick(ctx context.Context, t *Tick, why string) error {
+	return s.db.Change(ctx, "", func(tx *storage.Txn) { t.end(tx, "skipped", why) })
+}
+
 // PostponeTick makes a tick due again at a time, unless another node has it meanwhile.
 func (s *Schedules) PostponeTick(ctx context.Context, t *Tick, at time.Time, cause string) error {
 	return s.db.Change(ctx, "", func(tx *storage.Txn) {

@@ -107,6 +107,9 @@ func printStatus(out display, st operator.Status, now time.Time) error {
 			fmt.Fprintf(out, "%s's server has refused other forms of requests: %s\n", a.ID, strings.Join(a.Form, "; "))
 		}
 	}
+	for _, p := range st.Pauses {
+		fmt.Fprintln(out, out.paint(yellow, "Paused:")+" "+pausedWords(p, now))
+	}
 	if n := st.Schedules; n.Failed > 0 {
 		fmt.Fprintf(out, "Failed at their last time: %d of %s (parley schedules)\n", n.Failed, count(n.Total, "schedule"))
 	}

@@ -42,6 +42,8 @@ var operations = []operation{
 	{pattern: "/schedules/{workspace}/{id}/run", back: "/schedules", do: runSchedule},
 	{pattern: "/schedules/{workspace}/{id}/pause", back: "/schedules", do: pauseSchedule},
 	{pattern: "/schedules/{workspace}/{id}/resume", back: "/schedules", do: resumeSchedule},
+	{pattern: "/pauses", back: "/", do: pauseScope},
+	{pattern: "/pauses/end", back: "/", do: resumeScope},
 	{pattern: "/runs/{id}/retry", do: retryRun},
 	{pattern: "/runs/{id}/stop", do: stopRun},
 	{pattern: "/deliveries/{id}/resend", do: resend},
@@ -102,6 +104,8 @@ const rows = 50
 
 // overviewPage is the data of the overview.
 type overviewPage struct {
+	Pause  act
+	Paused []paused
 	operator.Status
 	Hour  operator.Hour
 	Bars  []bar // of the sparkline, in a picture of 60 by sparkHeight
@@ -113,7 +117,7 @@ const sparkHeight = 20
 
 func overview(s *operator.Service, r request) (string, any, error) {
 	status, err := s.Status(r.Context())
-	v := overviewPage{Status: status}
+	v := overviewPage{Status: status, Pause: pauseAct(r), Paused: pausesOf(r, status.Pauses)}
 	var broken error
 	if v.Hour, broken = s.LastHour(r.Context()); broken == nil {
 		v.Known = true

@@ -27,6 +27,7 @@ import (
 	"parley/cmd/parley/internal/operator"
 	"parley/cmd/parley/internal/pipeline"
 	"parley/config"
+	"parley/ingest"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -38,6 +39,7 @@ import (
 // Daemon is the whole of Parley in one process.
 type Daemon struct {
 	log     *slog.Logger
+	pauses  *ingest.Pauses
 	logging func(config.Log)
 	load    func() (*config.Config, error)
 	hello   func(text string)
@@ -215,12 +217,13 @@ func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journa
 	kept := attachments{d.files, j.Files, &d.accounts, d.log}
 	d.watch = &figures.Watch{Metrics: d.metrics, Steps: new(operator.Steps), Workspaces: &d.accounts, Profiles: current, Log: d.log, Now: d.now}
 	d.storage = d.newStorage(c.Attachments)
+	d.pauses = ingest.NewPauses(j.Threads, d.wall)
 	d.outbox = deliver.New(deliver.Parts{
 		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Threads: j.Threads,
-		Work: scheduler, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d.watch, Log: d.log, Now: d.now,
+		Work: scheduler, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Paused: d.paused, Observer: d.watch, Log: d.log, Now: d.now,
 	})
 	d.Pipeline = pipeline.New(pipeline.Parts{
-		Current: current, Journal: j, Work: scheduler, Workspaces: &d.accounts, Names: &d.accounts,
+		Current: current, Journal: j, Work: scheduler, Workspaces: &d.accounts, Names: &d.accounts, Pauses: d.pauses,
 		Outbox: d.outbox, Files: kept, History: d, Copies: d.outbox, Tokens: d.runTokens, Observer: observer{d.watch, d}, Version: d.version, Log: d.log, Now: d.now,
 	})
 	d.probe = &probe{journal: j, ingest: d.Ingest}
@@ -230,7 +233,10 @@ func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journa
 	})
 	d.schedules = schedule.New(schedule.Parts{
 		Schedules: j.Schedules, Threads: j.Threads,
-		Inbox: d.Ingest, Places: d.outbox, Observer: d.watch, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
+		Inbox: d.Ingest, Places: d.outbox, Observer: d.watch, Serves: d.ticking, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
+		Paused: func(workspace, channel, parent, agent string) bool {
+			return d.pauses.Of(workspace, channel, parent, agent) != nil
+		},
 	})
 }
 
@@ -315,6 +321,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.run(workers, "review", func() error { return d.Ingest.Review(claim) })
 	d.run(workers, "workstreams", func() error { return d.workstreams.Serve(claim) })
 	d.run(workers, "schedules", func() error { return d.schedules.Serve(claim) })
+	d.run(workers, "pauses", func() error { return d.readPauses(claim) })
 	d.run(workers, "retention", func() error { return d.retain(claim) })
 	d.run(workers, "index of words", func() error { return d.fillSearch(claim) })
 	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })

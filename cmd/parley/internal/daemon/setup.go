@@ -37,6 +37,9 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	if err := d.Journal.Threads.Configured(ctx, slices.Collect(maps.Keys(next))); err != nil {
 		return err
 	}
+	if err := d.pauses.Read(ctx); err != nil {
+		return err
+	}
 	if err := d.Ingest.Configure(ctx, ingestWorkspaces(next, setup, d.log)); err != nil {
 		return err
 	}

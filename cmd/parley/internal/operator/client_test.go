@@ -16,7 +16,7 @@ func TestAClientWithoutADaemonReadsTheStore(t *testing.T) {
 	}
 	c := operator.Alone(newService(t).Service, func() error { return nil })
 	st, err := c.Status(t.Context())
-	if err != nil || !c.Stopped || st.Running || st.Ready || st.Store.State != "ok" || st.Store.Schema != 4 || st.Store.Bytes == 0 {
+	if err != nil || !c.Stopped || st.Running || st.Ready || st.Store.State != "ok" || st.Store.Schema == 0 || st.Store.Bytes == 0 {
 		t.Errorf("%v %+v", err, st)
 	}
 	if len(st.Workspaces) != 1 || st.Workspaces[0].State != "stopped" || len(st.Agents) != 1 || st.Agents[0].State != "idle" {

@@ -48,6 +48,7 @@ var reasons = map[string]reason{
 		"policy.bot_messages: run, and policy.allow_bots if it is a list"},
 	event.ReasonNotAddressed: {"the message does not address the bot, and other messages are not stored", []string{"policy.passive_memory", "policy.require_mention"},
 		"policy.passive_memory: true to store it, policy.require_mention: false to answer it"},
+	event.ReasonPaused:         {"an operator has paused the agent there, until parley resume", nil, ""},
 	event.ReasonUserRefused:    {"its sender is not on the list of admitted users", []string{"policy.allow_users", "policy.allow_roles", "policy.allow_groups", "policy.allow_bots"}, "policy.allow_users: add the sender's id"},
 	event.ReasonServerRefused:  {"it is not from an admitted server", []string{"policy.allow_servers"}, "policy.allow_servers: add the server's id"},
 	event.ReasonChannelRefused: {"its channel is not on the list of admitted channels", []string{"policy.allow_channels"}, "policy.allow_channels: add the channel's id"},

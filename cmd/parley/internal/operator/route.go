@@ -53,6 +53,7 @@ func Routes() []Route {
 		deliveryRoutes,
 		postRoutes,
 		scheduleRoutes,
+		pauseRoutes,
 		reloadRoutes,
 		logRoutes,
 		stepRoutes,

@@ -74,6 +74,7 @@ type Live struct {
 	Outbox     Outbox
 	Runs       Runs
 	Schedules  Schedules
+	Pauses     *ingest.Pauses
 }
 
 // Store knows whether the store takes messages.

@@ -8,6 +8,7 @@ import (
 
 	"parley/adapters"
 	"parley/config"
+	"parley/ingest"
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/schedules"
 )
@@ -42,6 +43,7 @@ type Status struct {
 	Agents       []AgentStatus     `json:"agents"`
 	Needs        Needs             `json:"needs"`
 	Schedules    ScheduleCounts    `json:"schedules"`
+	Pauses       []ingest.Pause    `json:"pauses,omitempty"`
 }
 
 // ScheduleCounts counts the schedules.
@@ -135,6 +137,12 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	if err == nil {
 		facts, broken := s.Journal.Facts(ctx)
 		st.Store.Schema, st.Store.Bytes, err = facts.Schema, facts.Bytes, broken
+	}
+	if err == nil {
+		var pauses *ingest.Pauses
+		if pauses, err = s.pauses(ctx); err == nil {
+			st.Pauses = pauses.List()
+		}
 	}
 	if s.Live != nil {
 		st.Address, st.Since, st.ConfiguredAt = s.Live.Address, s.Live.Since, s.Live.ConfiguredAt()

@@ -46,7 +46,8 @@ type Observer interface {
 
 // Parts are the components that a Pipeline uses.
 type Parts struct {
-	Current    *Current // without a setup yet
+	Pauses     *ingest.Pauses // nil for none
+	Current    *Current       // without a setup yet
 	Journal    *journal.Journal
 	Work       *work.Scheduler
 	Workspaces turn.Workspaces
@@ -72,7 +73,7 @@ func New(p Parts) *Pipeline {
 	})
 	return &Pipeline{
 		Current: p.Current, Journal: j, Work: p.Work, Turns: turns,
-		Ingest: ingest.New(ingest.Parts{Journal: j, Work: p.Work, Turns: turns, Observer: p.Observer, Notices: p.Outbox, Log: p.Log, Now: p.Now}),
+		Ingest: ingest.New(ingest.Parts{Journal: j, Work: p.Work, Turns: turns, Observer: p.Observer, Notices: p.Outbox, Pauses: p.Pauses, Log: p.Log, Now: p.Now}),
 		agents: agentMaker{files: p.Files, version: p.Version, now: p.Now}, log: p.Log, queues: map[string]bool{},
 	}
 }
