@@ -54,7 +54,7 @@ type historyPart struct {
 
 // history responds with the newest day of a thread before a day: GET
 // /api/v1/agent/history?threadId=&before=YYYY-MM-DD&beforeSeq=&html=. Without threadId, the thread is the
-// newest one that the caller has made. A long day comes in pages: each is read with the next of the one before.
+// one with the newest message among those in which the caller takes part. A long day comes in pages: each is read with the next of the one before.
 func (c call) history(w http.ResponseWriter, r *http.Request) error {
 	id, before := strings.ToLower(r.URL.Query().Get("threadId")), time.Time{}
 	if id != "" && !payload.IsUUID(id) {
@@ -108,11 +108,11 @@ func (c call) snapshot(ctx context.Context, id string, before time.Time, beforeS
 	return snapshot, nil
 }
 
-// threadOrNewest returns the thread with an id, or the newest one that the caller has made if that is
-// empty; nil for none. A thread that the caller may not see is storage.ErrNotFound.
+// threadOrNewest returns the thread with an id, or if that is empty the one that was active last among those in which the caller
+// takes part; nil for none. A thread that the caller may not see is storage.ErrNotFound.
 func (c call) threadOrNewest(ctx context.Context, id string) (*threads.Thread, error) {
 	if id == "" {
-		t, err := c.Places.NewestMadeBy(ctx, c.Workspace, string(c.Actor))
+		t, err := c.Places.LastActive(ctx, c.Workspace, string(c.Actor))
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil, nil
 		}

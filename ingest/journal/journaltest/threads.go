@@ -94,10 +94,20 @@ func threadsOfClient(f *fixture) {
 	if _, ok := err.(event.FieldErrors); !ok {
 		f.Fatalf("a position that is none: %v", err)
 	}
-	newest, err := f.Threads.NewestMadeBy(f.ctx, workspace, olivia)
-	f.must(err)
-	same(f, "the newest that a client has made", newest.Key, threadKey(3))
-	_, err = f.Threads.NewestMadeBy(f.ctx, workspace, "user:9")
+	active := func(what string, want event.ThreadKey) {
+		f.Helper()
+		last, err := f.Threads.LastActive(f.ctx, workspace, olivia)
+		f.must(err)
+		same(f, what, last.Key, want)
+	}
+	active("without messages, the newest in which a client takes part", threadKey(6))
+	f.clock.advance(time.Second)
+	f.message(threadKey(2), said("C1/2", "again here"), passive)
+	active("that with the newest message", threadKey(2))
+	f.clock.advance(time.Second)
+	f.message(threadKey(5), said("C1/6", "elsewhere"), passive)
+	active("of those in which it takes part", threadKey(2))
+	_, err = f.Threads.LastActive(f.ctx, workspace, "user:9")
 	f.fails("of a client without threads", err, storage.ErrNotFound)
 }
 
@@ -209,7 +219,9 @@ func readersOfThread(f *fixture) {
 	woken("a message elsewhere", false)
 	f.change(threadKey(1), edited("C1/1", "ho", "1"), triggers)
 	woken("an edit", true)
-	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	run := f.begin(threadKey(1))
+	woken("a run that begins", true)
+	f.commit(run, answer("Hello."))
 	woken("a reply", true)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	woken("a delete", true)

@@ -99,11 +99,11 @@ func (s *Threads) Thread(ctx context.Context, workspace, id string) (t Thread, e
 	return t, err
 }
 
-// NewestMadeBy returns the newest thread that a client has made. It fails with ErrNotFound if there
-// is none.
-func (s *Threads) NewestMadeBy(ctx context.Context, workspace, madeBy string) (t Thread, err error) {
-	err = s.db.One(ctx, t.dest(), `SELECT `+threadColumns+` FROM threads WHERE workspace = $1 AND made_by = $2 AND made_by <> ''
-		ORDER BY made_at DESC, id DESC LIMIT 1`, workspace, madeBy)
+// LastActive returns the thread with the newest message among those in which an actor takes part; one without messages counts from
+// its making. It fails with ErrNotFound if there is none.
+func (s *Threads) LastActive(ctx context.Context, workspace, actor string) (t Thread, err error) {
+	err = s.db.One(ctx, t.dest(), `SELECT `+threadColumns+` FROM threads WHERE id IN (SELECT thread FROM participants WHERE workspace = $1 AND actor = $2)
+		ORDER BY coalesce((SELECT m.created_at FROM messages m WHERE m.thread = threads.id AND m.seq = threads.next_seq - 1), made_at) DESC, id DESC LIMIT 1`, workspace, actor)
 	return t, err
 }
 
