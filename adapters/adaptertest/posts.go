@@ -13,6 +13,7 @@ import (
 // senderPromises are the promises of a Sender and a Finder.
 var senderPromises = []promise{
 	{"Send posts once, in the question's thread", sendPostsOnce},
+	{"with Limits.Once, a post that is sent again is the same post", sentAgainIsOne},
 	{"our own post arrives with the id that Send returned", ownPostArrives},
 	{"Find finds the post with the key, and no other", findFindsByKey},
 	{"Find ignores a key in a foreign post", findIgnoresForeignPosts},
@@ -31,6 +32,15 @@ func sendPostsOnce(s *fixture) {
 		post := s.ask(channel, "k1")
 		s.showsOnly(post, s.send(post))
 	}
+}
+
+func sentAgainIsOne(s *fixture) {
+	s.require(s.Adapter.Limits().Once, "promise to do a key once")
+	post, id := s.posted()
+	if again := s.send(post); again != id {
+		s.t.Errorf("the post is %s, and %s when it is sent again", id, again)
+	}
+	s.showsOnly(post, id)
 }
 
 func ownPostArrives(s *fixture) {
