@@ -49,11 +49,15 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 		turns = ` AND agent = $6 AND (pending = 0 OR intake_at IS NULL OR intake_at > $7)`
 		args = append(args, q.Agent, now.UnixMilli())
 	}
-	rest := ` AND ` + available + ` AND ($4 = '' OR $4 LIKE '%,' || threads.workspace || ',%') AND $5 NOT LIKE '%,' || threads.workspace || ',%'` + turns +
-		` ORDER BY ` + column + ` LIMIT CAST($3 AS BIGINT)`
+	rest := ` AND ` + available + ` AND ($4 = '' OR $4 LIKE '%,' || threads.workspace || ',%') AND $5 NOT LIKE '%,' || threads.workspace || ',%'` + turns
+	order := ` ORDER BY ` + column + ` LIMIT CAST($3 AS BIGINT)`
 	var parts []string
 	for _, from := range dueFrom[q.Kind] {
-		parts = append(parts, `SELECT * FROM (SELECT threads.id, `+column+`, threads.workspace FROM `+from+rest+`) AS part`)
+		parts = append(parts, `SELECT threads.id, `+column+`, threads.workspace FROM `+from+rest+order)
+	}
+	query := parts[0]
+	if len(parts) > 1 {
+		query = `SELECT * FROM (` + strings.Join(parts, `) AS part UNION ALL SELECT * FROM (`) + `) AS part` + order
 	}
 	err = s.db.Engine.ReadOne(ctx, func(tx storage.Tx) error {
 		list = nil
@@ -62,7 +66,7 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 			err := scan(&d.thread, &d.at, &d.workspace)
 			list = append(list, d)
 			return err
-		}, strings.Join(parts, ` UNION ALL `)+` ORDER BY `+column+` LIMIT CAST($3 AS BIGINT)`, args...)
+		}, query, args...)
 	})
 	return list, err
 }
