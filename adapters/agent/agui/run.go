@@ -81,6 +81,9 @@ func (r *run) take(ctx context.Context, event remote.Event) error {
 	if err != nil && e.Type == "" { // the connection may have broken it
 		return r.client.Invalid("the stream contains an invalid event", err)
 	}
+	if err == nil && e.Type == "TEXT_MESSAGE_CONTENT" && len(r.chunks) == 0 { // it expands to itself: nearly all events do
+		return r.step(ctx, e)
+	}
 	var events []streamEvent
 	if err == nil {
 		events, err = r.chunks.expand(e)
