@@ -185,7 +185,7 @@ func (l *letters) retry(ctx context.Context, c *cobra.Command, client *operator.
 		return err
 	}
 	if l.all && !l.dryRun && len(ids) > 0 {
-		if err := l.sure(c, "resubmit "+count(len(ids), "dead letter")); err != nil {
+		if err := sure(c, l.yes, "resubmit "+count(len(ids), "dead letter")); err != nil {
 			return err
 		}
 	}
@@ -245,9 +245,9 @@ func (l *letters) chosen(ctx context.Context, client *operator.Client, args []st
 	return ids, err
 }
 
-// sure asks before a change of many rows, unless --yes is given. Without a terminal it refuses.
-func (l *letters) sure(c *cobra.Command, change string) error {
-	if l.yes {
+// sure asks before a change that is large or final, unless yes is set. Without a terminal it refuses.
+func sure(c *cobra.Command, yes bool, change string) error {
+	if yes {
 		return nil
 	}
 	in, ok := c.InOrStdin().(*os.File)

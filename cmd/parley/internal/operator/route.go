@@ -49,6 +49,7 @@ func Routes() []Route {
 		tryRoutes,
 		runRoutes,
 		searchRoutes,
+		peopleRoutes,
 		deadRoutes,
 		deliveryRoutes,
 		postRoutes,
