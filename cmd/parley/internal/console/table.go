@@ -30,6 +30,7 @@ var pageTable = []page{
 	{pattern: "/dead/{id}", name: "letter", follows: true, read: letter},
 	{pattern: "/agents", name: "agents", follows: true, read: agents},
 	{pattern: "/schedules", name: "schedules", follows: true, read: schedules},
+	{pattern: "/people", name: "people", read: peoplePage},
 	{pattern: "/audit", name: "audit", follows: true, read: actions},
 }
 
@@ -44,6 +45,7 @@ var operations = []operation{
 	{pattern: "/schedules/{workspace}/{id}/resume", back: "/schedules", do: resumeSchedule},
 	{pattern: "/pauses", back: "/", do: pauseScope},
 	{pattern: "/pauses/end", back: "/", do: resumeScope},
+	{pattern: "/people/{person}/forget", back: "/people", do: forgetPerson},
 	{pattern: "/runs/{id}/retry", do: retryRun},
 	{pattern: "/runs/{id}/stop", do: stopRun},
 	{pattern: "/deliveries/{id}/resend", do: resend},
