@@ -79,14 +79,15 @@ func (l *Load) conversations(api *slacktest.Server) (warm, measured []*ledger.Co
 	case talk:
 		n = max(l.connections, l.events/talkTurns)
 	}
-	all := make([]*ledger.Conversation, 2*l.warmUp+n)
+	before := max(2*l.warmUp, l.connections) // each connection has one
+	all := make([]*ledger.Conversation, before+n)
 	for i := range all {
 		all[i] = ledger.NewThread(i % ledger.DefaultChannels)
 		if l.workload == oldThreads {
 			all[i].Place.Root = api.Put(slacktest.Post{Channel: all[i].Place.Channel, User: ledger.User(i), Text: "said before the daemon came"}).TS
 		}
 	}
-	return all[:2*l.warmUp], all[2*l.warmUp:]
+	return all[:before], all[before:]
 }
 
 func (l *Load) Check(*rig.Bench) error {
