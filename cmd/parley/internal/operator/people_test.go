@@ -16,6 +16,10 @@ import (
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/config/secret"
+	"parley/ingest/attach"
+	"parley/ingest/attach/s3test"
+	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
 
 // TestPeople lists, exports and forgets a person. The audit has the person's id and no name, and no role below operator forgets.
@@ -109,4 +113,50 @@ func exportedLines(t *testing.T, ctx context.Context, c *operator.Client) string
 		t.Errorf("%v %s", err, lines)
 	}
 	return string(lines)
+}
+
+// TestFilesOfAForgottenPerson exports a file, and removes its copy from the folder and from the bucket.
+func TestFilesOfAForgottenPerson(t *testing.T) {
+	server := s3test.Start()
+	t.Cleanup(server.Close)
+	bucket := &attach.S3{Endpoint: server.URL, Bucket: s3test.Bucket, Region: s3test.Region, AccessKey: s3test.AccessKey, SecretKey: secret.New("canary")}
+	for place, config := range map[string]attach.Config{
+		"folder": {Dir: t.TempDir(), MaxBytes: 1 << 20}, "bucket": {Dir: t.TempDir(), MaxBytes: 1 << 20, S3: bucket},
+	} {
+		s := searched(t)
+		var err error
+		if s.Files, err = attach.New(config, attach.Books{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := s.Files.Put(t.Context(), strings.NewReader("zebra bytes"), event.Attachment{Name: "zebra.txt"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Journal.Engine().Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
+			_, err := tx.Exec(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state, bucket, path)
+				SELECT row, 0, 'F1', 'zebra.txt', 'text/plain', 11, 'stored', $1, $2 FROM messages WHERE content = 'the tomatoes need water'`, kept.Bucket, kept.Path)
+			if err == nil {
+				_, err = tx.Exec(`UPDATE messages SET files = 1 WHERE content = 'the tomatoes need water'`)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := operator.Alone(s.Service, func() error { return nil })
+		if lines := exportedLines(t, t.Context(), c); !strings.Contains(lines, `"path":"files/1.txt"`) {
+			t.Errorf("%s: export: %s", place, lines)
+		}
+		made, err := c.ForgetPerson(t.Context(), "slack:Mara", "")
+		if made.Files != 1 || err != nil {
+			t.Errorf("%s: %+v %v", place, made, err)
+		}
+		if content, err := s.Files.Open(t.Context(), kept.Bucket, kept.Path); err == nil {
+			_ = content.Close()
+			t.Errorf("%s: the copy is still there", place)
+		}
+		if keys := server.Keys(); len(keys) > 0 {
+			t.Errorf("%s: the bucket has %v", place, keys)
+		}
+	}
 }
