@@ -110,7 +110,11 @@ func TestDocumentsOnIRC(t *testing.T) {
 	}
 	s = <-joined
 	expect(s.line(), "JOIN #garden")
-	expect(s.line(), "PRIVMSG #garden :and now?")
+	again := s.line()
+	if again == "PRIVMSG #garden :two things" { // the program ended between the line and its response, and remembers no ids
+		again = s.line()
+	}
+	expect(again, "PRIVMSG #garden :and now?")
 	s.say(":nora!n@host PRIVMSG #garden :parley: are you back?")
 	expect(s.line(), "PRIVMSG #garden :are you back?")
 	_ = s.conn.Close()

@@ -67,7 +67,7 @@ func pausedWords(p ingest.Pause, now time.Time) string {
 
 func resumeCommand() *cobra.Command {
 	s := &shared{}
-	return s.Command("resume [WORKSPACE|WORKSPACE:CHANNEL|agent:ID]", "Ends the pause of exactly this scope", wrong(cobra.MaximumNArgs(1)),
+	c := s.Command("resume [WORKSPACE|WORKSPACE:CHANNEL|agent:ID]", "Ends the pause of exactly this scope", wrong(cobra.MaximumNArgs(1)),
 		func(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
 			scope := ""
 			if len(args) > 0 {
@@ -79,4 +79,6 @@ func resumeCommand() *cobra.Command {
 			_, err := fmt.Fprintln(c.OutOrStdout(), "Resumed: "+cmp.Or(scope, "everything")+".")
 			return err
 		})
+	c.Example = "  parley resume acme\n  parley resume acme:C06RY3YBSLE\n  parley resume agent:coder"
+	return c
 }

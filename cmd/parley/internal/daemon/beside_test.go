@@ -31,7 +31,7 @@ func TestAnswerBesideItsQuestion(t *testing.T) {
 		}
 	}
 	h.answer(a, streamPieces([]string{"wait ", "a little"}, func(i int) {
-		if i == 1 {
+		if i == 0 {
 			shows("wait")
 		}
 	}))
