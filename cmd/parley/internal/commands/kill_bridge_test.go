@@ -34,9 +34,13 @@ type bridgeProgram struct {
 	did      map[string]string          // the posts by their ids
 	shown    map[string][]string        // the contents by channel and thread, in order
 	waits    map[string]chan<- struct{} // for the answer to a message, by its id
+	failed   map[string]int             // the faults of a post, by its id
 	answered int
 	at       map[int]chan struct{} // closed at a number of answers
 }
+
+// mostFaults bounds the faults of one post, whose pauses grow up to a minute.
+const mostFaults = 3
 
 // ServeHTTP loses every fifth answer and refuses every seventh request after the effect, and every eleventh before it.
 func (p *bridgeProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +62,14 @@ func (p *bridgeProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests++
-	if p.requests%11 == 0 {
+	fails := func(each int) bool {
+		if p.requests%each != 0 || p.failed[post.ID] == mostFaults {
+			return false
+		}
+		p.failed[post.ID]++
+		return true
+	}
+	if fails(11) {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
 	place := post.Channel + " " + post.Thread
@@ -79,9 +90,9 @@ func (p *bridgeProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
-	case p.requests%5 == 0:
+	case fails(5):
 		panic(http.ErrAbortHandler)
-	case p.requests%7 == 0:
+	case fails(7):
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 }
@@ -127,7 +138,7 @@ func (p *bridgeProgram) say(hook, channel, thread, id string) {
 // answers. Each message has one answer, in its thread and in order.
 func TestKilledUnderABridge(t *testing.T) {
 	t.Parallel()
-	p := &bridgeProgram{t: t, did: map[string]string{}, shown: map[string][]string{}, waits: map[string]chan<- struct{}{}, at: map[int]chan struct{}{}}
+	p := &bridgeProgram{t: t, failed: map[string]int{}, did: map[string]string{}, shown: map[string][]string{}, waits: map[string]chan<- struct{}{}, at: map[int]chan struct{}{}}
 	var kills []chan struct{}
 	for n := range bridgeKills {
 		kills = append(kills, make(chan struct{}))
