@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kept keeps what a platform has answered for a while, and no errors. It is safe for concurrent use; the zero value is ready.
+// Kept keeps the answers of a platform for a while, and no errors. It is safe for concurrent use; the zero value is ready.
 type Kept[V any] struct {
 	mu sync.Mutex
 	// newer and old are the two generations of a bounded cache, as those of Names.

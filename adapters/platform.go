@@ -58,9 +58,9 @@ type Platform struct {
 	// ThreadUnder returns the key of the thread of the replies to a post at the top of a channel, by the post's
 	// external id. It is nil if the replies belong to the thread of the post.
 	ThreadUnder func(workspace, post string) event.ThreadKey
-	// Beside returns the destination of an answer that stands beside the answered message, by that of the thread and the message's
-	// external id: another one only for the message at the top of a channel, under which the thread is. It is nil if answers are
-	// never in a thread under their question.
+	// Beside returns the destination of an answer in the channel itself, from the destination in the thread and the external id of the
+	// answered message. It changes the destination only if that message is the root of the thread. It is nil for a platform without
+	// threads under messages.
 	Beside func(to Address, answered string) Address
 	// Draft returns the payload in which the platform would send a message. It is nil if the platform has no such payload.
 	Draft func(Draft) []byte

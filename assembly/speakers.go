@@ -14,7 +14,7 @@ type Speakers struct {
 	Account func() string
 	// Headers are the headers of the other authors of the turns, such as "[Olivia (<@U06>)]:".
 	Headers []string
-	// People are those of the other authors whom the agent can mention by a name that nobody else has, in any case.
+	// People are the other authors with a mention token and a unique name, in any case.
 	People []Name
 }
 

@@ -126,7 +126,7 @@ func (g gate) obey(m *event.Message, command record.Command) record.Decision {
 	}
 }
 
-// restarts lets a direct conversation that was quiet for long begin anew with a message that asks for a run.
+// restarts starts a direct conversation again with a message that asks for a run, if no message came for a long time.
 func (g gate) restarts(m *event.Message, d record.Decision, look record.Look) record.Decision {
 	if g.RestartAfter > 0 && m.Channel.Type == event.ChannelDirect && g.kind != event.KindEdit && d.Trigger == messages.TriggerRun && d.Tell == nil && look.Question() == nil &&
 		look.Quiet(g.now().Add(-g.RestartAfter)) {

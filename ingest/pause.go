@@ -23,7 +23,7 @@ type Pause struct {
 	At    time.Time `json:"at"`
 	By    string    `json:"by"`             // the operator
 	Until time.Time `json:"until,omitzero"` // zero until it is resumed
-	Say   string    `json:"say,omitempty"`  // what an asker is told; empty for words of ours
+	Say   string    `json:"say,omitempty"`  // the notice for an asker; empty for our own words
 }
 
 // agentScope begins the scope of an agent. No id of a workspace has a colon.
@@ -35,7 +35,7 @@ func (p *Pause) Covers(workspace, channel, parent, agent string) bool {
 		p.Scope == workspace+":"+channel || parent != "" && p.Scope == workspace+":"+parent
 }
 
-// Words are what an asker is told.
+// Words are the notice for an asker.
 func (p *Pause) Words() string {
 	if p.Say != "" {
 		return p.Say
@@ -149,7 +149,7 @@ func (p *Pauses) Of(workspace, channel, parent, agent string) *Pause {
 	return nil
 }
 
-// Refusal returns the error of who would speak in a channel that is paused; nil if it is not.
+// Refusal returns the error of a program that posts in a paused channel; nil if the channel is not paused.
 func (p *Pauses) Refusal(workspace, channel, parent, agent string) error {
 	if pause := p.Of(workspace, channel, parent, agent); pause != nil {
 		return &PausedError{*pause}

@@ -43,8 +43,8 @@ func (g gate) isListed(sender string) bool {
 	return g.isOn(p.AllowUsers, sender) || g.isIn(p.AllowRoles, sender) || g.isIn(p.AllowGroups, sender)
 }
 
-// isIn reports whether a sender of the workspace's own platform is in one of some groups. Nobody is in a group that the platform does
-// not tell.
+// isIn reports whether a sender of the workspace's own platform is in one of some groups. If the platform does not
+// answer, nobody is in a group.
 func (g gate) isIn(groups []string, sender string) bool {
 	id, own := strings.CutPrefix(sender, g.senders+":")
 	if len(groups) == 0 || !own || g.people == nil || event.IsOperator(sender) {
@@ -53,8 +53,8 @@ func (g gate) isIn(groups []string, sender string) bool {
 	return slices.ContainsFunc(g.people.groupsOf(id), func(group string) bool { return slices.Contains(groups, group) })
 }
 
-// members are the groups of the people whom a gate judges. A platform is asked once for each, at the latest before a transaction
-// begins.
+// members are the groups of the people whom a gate judges. A gate asks the platform once for each
+// person, before the transaction.
 type members struct {
 	ask   func(user string) []string
 	mu    sync.Mutex

@@ -617,7 +617,7 @@ func TestAllowedChannels(t *testing.T) {
 	}
 }
 
-// TestRestart checks which messages begin a conversation anew. Its person is told.
+// TestRestart checks which messages start a conversation again. The person is told.
 func TestRestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind   event.Kind

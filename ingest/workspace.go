@@ -20,7 +20,7 @@ type Settings struct {
 	Policy Policy
 	// Coalesce and CoalesceMax are how long a turn waits for further messages.
 	Coalesce, CoalesceMax time.Duration
-	// RestartAfter is the quiet time after which a direct conversation begins anew. 0 means never.
+	// RestartAfter is a time without messages. After it, a direct conversation starts again. 0 means never.
 	RestartAfter time.Duration
 	// Limits apply to the channel's runs. Those of the whole workspace also count the runs of
 	// a channel that has limits of its own.

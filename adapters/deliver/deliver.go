@@ -76,7 +76,7 @@ type Platform struct {
 	Limits adapters.Limits
 	// Unknown returns the policy of a delivery's channel for an unknown outcome.
 	Unknown func(*outbox.Delivery) string
-	// Beside reports whether the answers in a channel stand beside their questions, as Of.Beside says; nil for nowhere.
+	// Beside reports whether the answers in a channel have the destination of Of.Beside; nil if none has.
 	Beside func(channel, parent string) bool
 	// Shows reports whether the state posts of an agent's runs show some messages, by a name of turn.Shown; nil for all.
 	Shows func(agent, messages string) bool
@@ -110,7 +110,7 @@ type Parts struct {
 	Hook func(by string) (Hook, bool)
 	// Caller returns the program that sends messages of a web workspace in its own name, in the same form; nil for none.
 	Caller func(workspace, sender string) (by string, ok bool)
-	// Paused returns the error of who would speak in a channel where an operator has paused the agent; nil for none.
+	// Paused returns the error of a program that posts in a channel where an operator has paused the agent; nil for none.
 	Paused   func(workspace, channel, parent, agent string) error
 	Observer Observer
 	Log      *slog.Logger

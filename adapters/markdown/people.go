@@ -28,7 +28,7 @@ func (people People) Mention(text string, done bool) (shown, held string) {
 		return text, ""
 	}
 	var out strings.Builder
-	from, fence := 0, "" // what is written, and the marks of the fence that is open
+	from, fence := 0, "" // the end of the written part, and the marks of the open fence
 	for at := 0; at < len(text); {
 		if at == 0 || text[at-1] == '\n' {
 			line, _, _ := strings.Cut(text[at:], "\n")

@@ -42,7 +42,7 @@ type Config struct {
 	Unknown string `yaml:"unknown"`
 	// MaxAttempts is the number of failed attempts after which the thread is told.
 	MaxAttempts int `yaml:"max_attempts"`
-	// RestartAfter is the quiet time after which a direct conversation begins anew, as by /new. 0 means never.
+	// RestartAfter is a time without messages. After it, a direct conversation starts again, as by /new. 0 means never.
 	RestartAfter time.Duration `yaml:"restart_after"`
 }
 

@@ -160,7 +160,7 @@ type fixture struct {
 	show    func(*runs.Run)       // is called when a run is shown; nil for none
 	answer  *runs.Answer          // of each message to the open question; nil for none
 	reason  string                // for which each message triggers a run
-	quiet   time.Duration         // after which the conversation begins anew; 0 for never
+	quiet   time.Duration         // of a conversation that then starts again; 0 for never
 
 	*testing.T
 	*turn.Runner

@@ -59,7 +59,7 @@ const (
 	KeyCausedBy = "caused_by"
 	// KeyPostedBy names who had a post written.
 	KeyPostedBy = "posted_by"
-	// KeySentBy is the id of the token that has sent a message in the name of somebody else, and gets the answer delivered.
+	// KeySentBy is the id of the token that has sent a message in the name of another person. The answer is delivered to the token.
 	KeySentBy = "sent_by"
 	// KeyProxiedBy is the bot that has posted a copy of a person's message, or the app that has written with the person's token.
 	KeyProxiedBy = "proxied_by"

@@ -107,7 +107,7 @@ func Beside(to adapters.Address, answered string) adapters.Address {
 	return to
 }
 
-// beside is the Place of an answer that stands beside its question.
+// beside is the Place of an answer in the channel, next to its question.
 const beside = "beside"
 
 // IsBeside reports whether a destination is beside the answered message, where Slack has no status.

@@ -47,7 +47,7 @@ func (c Caller) Complete(raw []byte) (payload.Body, error) {
 	return b, Recipient(metadata).Err()
 }
 
-// sentBy returns checked metadata with the token that gets the answer to a message in the name of somebody else.
+// sentBy returns checked metadata with the token of the sender, which gets the answer.
 func sentBy(metadata []byte, token string) []byte {
 	members, _ := event.ReadObject(metadata)
 	return event.WriteObject(append(members, event.Extra{Key: event.KeySentBy, Value: payload.Encode(token)}))

@@ -1,4 +1,4 @@
-// Package bridge connects a chat that Parley does not know, through a program of somebody else.
+// Package bridge connects a chat without an adapter of its own. A program of the operator connects both.
 //
 // The program posts what people write to the workspace's hook, and gets each post as a signed request. It does a request with
 // the same id once, so that each request may be repeated.

@@ -22,7 +22,7 @@ type Config struct {
 	Deliver Deliver `yaml:"deliver"`
 	// Format is FormatPlain or FormatMarkdown.
 	Format string `yaml:"format"`
-	// Edits, Buttons, Working and Reactions say what the program can do.
+	// Edits, Buttons, Working and Reactions are the abilities of the program.
 	Edits     bool `yaml:"edits"`
 	Buttons   bool `yaml:"buttons"`
 	Working   bool `yaml:"working"`

@@ -149,7 +149,7 @@ func flag(value json.RawMessage, into *bool) string {
 	return ""
 }
 
-// attribute makes the metadata as it is stored from the program's, and returns its faults. The program says who has written; it
+// attribute makes the stored metadata from the program's, and returns its faults. The program names the author; it
 // sets nothing else that Parley trusts.
 func (q *request) attribute(workspace string) (faults event.FieldErrors) {
 	raw, named := q.Metadata, false

@@ -112,7 +112,7 @@ func (Editing) FormatPartial(text string, mentions []string, done bool) (shown, 
 	return markdown.FormatPartial(text, markdown.PartialOptions{Limit: maxText, Characters: true, Mentions: mentions, Done: done})
 }
 
-// FormatCard implements adapters.CardSender. The content says what the card does, for a program that shows no cards.
+// FormatCard implements adapters.CardSender. The content describes the card for a program that shows no cards.
 func (a *Adapter) FormatCard(v card.View) (list []adapters.CardPost) {
 	for i, text := range a.Format(v.Markdown(), nil) {
 		post := adapters.CardPost{Text: text}

@@ -40,13 +40,13 @@ type chatFile struct {
 	URL      *string `json:"url"` // a new link; null while there is no copy
 }
 
-// origin is where a message comes from, and what it has caused.
+// origin is the source of a message, and its effect.
 type origin struct {
 	SenderName string           `json:"sender_display_name"`
 	Source     string           `json:"source"` // the platform or the program from which it came
 	Trigger    messages.Trigger `json:"trigger"`
 	Reason     string           `json:"reason,omitempty"` // of the trigger
-	// RunID is the run that the message asked for, or of which it is the answer, a row or a notice; empty for none yet.
+	// RunID is the run of a question, an answer, a row or a notice; empty for none yet.
 	RunID string `json:"run_id,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// What a column of text has of people.
+// The contents of a column of text.
 const (
 	words = "words" // what people, agents or operators have said
 	name  = "name"  // a person's name, maybe beside words

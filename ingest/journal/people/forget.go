@@ -260,7 +260,7 @@ func (x *pass) texts(ctx context.Context) error {
 	return nil
 }
 
-// found is what a page of messages has of the person.
+// found are the traces of the person in a page of messages.
 type found struct {
 	own    []messages.Placed // to erase
 	others map[int64][]int64 // to rewrite, by thread

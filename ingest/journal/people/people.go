@@ -89,7 +89,7 @@ func (s *People) all(ctx context.Context) (list []Person, err error) {
 }
 
 // Find returns the person with a sender_id, or with the platform's id, or else the only one with a name. It fails with a *SeveralError if
-// several have it, and with ErrNotFound if nobody has.
+// several have it, and with ErrNotFound if no person has it.
 func (s *People) Find(ctx context.Context, ref string) (Person, error) {
 	all, err := s.all(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Work is what goes on in a thread.
+// Work is the unfinished run and the workstreams of a thread.
 type Work struct {
 	Run      string // the unfinished run; empty for none
 	Children []Child

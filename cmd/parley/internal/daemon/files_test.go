@@ -208,7 +208,7 @@ func TestMissingCopy(t *testing.T) {
 	}
 }
 
-// TestDocumentOfTheThread: an agent with documents gets the PDF that somebody has posted in the thread before the question, and any
+// TestDocumentOfTheThread: an agent with documents gets the PDF of an earlier message of the thread, and any
 // other agent its name.
 func TestDocumentOfTheThread(t *testing.T) {
 	t.Parallel()

@@ -113,8 +113,8 @@ func TestReplyMentionsOnlyUsersOfTranscript(t *testing.T) {
 	h.awaitVisible(m, "the answer", func(texts []string) bool { return slices.Equal(texts, []string{want}) })
 }
 
-// TestReplyMentionsByName: with policy.mentions the name of a person of the thread is a mention, of which the agent learns, or no mention
-// has an effect.
+// TestReplyMentionsByName: policy.mentions decides whether the name of a person of the thread is a mention, and whether tokens are. The notes tell
+// the agent.
 func TestReplyMentionsByName(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{

@@ -107,7 +107,7 @@ func (s *Service) person(ctx context.Context, ref string) (people.Person, error)
 	return p, err
 }
 
-// Forgotten is what a forget has erased. It has no name.
+// Forgotten is the result of a forget. It has no name.
 type Forgotten struct {
 	SenderID string `json:"sender_id"`
 	Messages int64  `json:"messages"` // of the person, and those that they or their runs have caused
@@ -279,7 +279,7 @@ func (c *Client) ForgetPerson(ctx context.Context, ref, note string) (Forgotten,
 	return Post[Forgotten](ctx, c, "people/"+url.PathEscape(ref)+"/forget", map[string]string{"note": note})
 }
 
-// ExportPerson returns the archive with what a person wrote. The caller closes it.
+// ExportPerson returns the archive with the messages and files of a person. The caller closes it.
 func (c *Client) ExportPerson(ctx context.Context, ref string) (io.ReadCloser, error) {
 	response, err := c.do(ctx, http.MethodPost, "people/"+url.PathEscape(ref)+"/export", nil, nil)
 	if err != nil {
