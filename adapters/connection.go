@@ -19,5 +19,7 @@ const (
 type Status struct {
 	State ConnectionState `json:"state"`
 	Error string          `json:"error,omitempty"`
-	Since time.Time       `json:"since"`
+	// Warning says what is wrong although events arrive.
+	Warning string    `json:"warning,omitempty"`
+	Since   time.Time `json:"since"`
 }

@@ -80,6 +80,9 @@ type Link struct {
 	// Down reports that events have been unable to arrive for a while, and why. Run keeps
 	// trying. The next Up ends this state.
 	Down func(error)
+	// Others reports how many connections of other programs the platform has for our account, which get a part of the events; 0
+	// ends that. It may be called concurrently. It is nil if nodes share the account.
+	Others func(n int)
 	// Missed reports that messages of a channel may have been missed since a time, by the
 	// platform's clock; the connection need not have been interrupted. An empty channel
 	// means every channel. The messages are read like those of an interruption. It may be

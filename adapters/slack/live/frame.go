@@ -75,6 +75,7 @@ func (c *socket) hello(f wireFrame) {
 	c.gotHello = true
 	c.set.link.Log.Debug("slack socket opened", "connections", f.NumConnections)
 	c.set.connected(f.ConnectionInfo.AppID)
+	c.others = c.set.countOthers(f.NumConnections)
 	close(c.ready)
 	if c.replaces != nil {
 		c.replaces.flush()

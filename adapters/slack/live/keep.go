@@ -24,6 +24,10 @@ func (s *sockets) keep(ctx context.Context) (err error) {
 		}
 	}()
 	for current != nil {
+		var again <-chan time.Time
+		if current.others > 0 && s.link.Others != nil {
+			again = time.After(s.times.CountAgain)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -31,17 +35,19 @@ func (s *sockets) keep(ctx context.Context) (err error) {
 			current, err = s.next(ctx, current)
 		case <-current.leaving:
 			current, err = s.replace(ctx, current)
+		case <-again:
+			current, err = s.replace(ctx, current)
 		}
 	}
 	return err
 }
 
 // replace opens the next socket beside a socket that Slack asks us to replace, seconds
-// before Slack closes it. Only then replace retires the old socket. Both together must
+// before Slack closes it, or whose hello counted connections of other programs. Only then replace retires the old socket. Both together must
 // fit below Slack's limit. If Slack asks for too many replacements at once, replace
 // waits for a spare connection, at most until the old socket has ended.
 func (s *sockets) replace(ctx context.Context, old *socket) (*socket, error) {
-	s.link.Log.Debug("slack asks for a replacement socket")
+	s.link.Log.Debug("a socket is replaced")
 	select {
 	case s.spares <- struct{}{}:
 		defer s.goroutines.Go(func() {

@@ -22,6 +22,7 @@ type socket struct {
 	brief int // the sockets in a row before this one that ended soon; only the keeper uses it
 
 	ready      chan struct{} // closed at Slack's hello
+	others     int           // connections of other programs at the hello; valid after ready
 	leaving    chan struct{} // closed when Slack asks for a replacement
 	ended      chan struct{} // closed after the last read, when the connection is closed
 	err        error         // the reason, valid after ended

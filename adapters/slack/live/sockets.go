@@ -45,13 +45,14 @@ type Times struct {
 	MinAge                 time.Duration // age from which a socket is replaced at once; bounds the number of sockets a minute
 	BackoffMin, BackoffMax time.Duration // maximum wait after the first failure, and after many
 	DownAfter              time.Duration // time without a socket after which the workspace is down
+	CountAgain             time.Duration // from a hello that counts connections of other programs until a socket is replaced to count them again
 }
 
 func defaultTimes() Times {
 	return Times{
 		Open: 10 * time.Second, Hello: 10 * time.Second, Ping: 10 * time.Second, Silence: 30 * time.Second,
 		Write: 5 * time.Second, OrderWait: time.Second, Flush: time.Second, Drain: 10 * time.Second, CloseWait: time.Second,
-		MinAge: 200 * time.Millisecond, BackoffMin: time.Second, BackoffMax: time.Minute, DownAfter: 30 * time.Second,
+		MinAge: 200 * time.Millisecond, BackoffMin: time.Second, BackoffMax: time.Minute, DownAfter: 30 * time.Second, CountAgain: 2 * time.Minute,
 	}
 }
 
@@ -187,6 +188,16 @@ func (s *sockets) connected(appID string) {
 	if gap != nil {
 		await(gap, gapReportWait)
 	}
+}
+
+// countOthers reports how many of the app's connections are not ours. Those that we may have open are ours: Slack counts a connection
+// before its hello. https://docs.slack.dev/apis/events-api/using-socket-mode#hello
+func (s *sockets) countOthers(connections int) int {
+	others := max(0, connections-s.receiver.settings.Sockets-len(s.spares))
+	if s.link.Others != nil {
+		s.link.Others(others)
+	}
+	return others
 }
 
 // warn stores the error for downError, and logs it as a warning. If the last warning is more

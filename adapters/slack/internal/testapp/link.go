@@ -21,13 +21,14 @@ type Recorder struct {
 	Ups    chan event.Self
 	Downs  chan error
 	Missed chan string // the channels
+	Others chan int    // connections of other programs
 	mu     sync.Mutex
 	buffer bytes.Buffer
 }
 
 // NewRecorder returns a recorder of at most a thousand reports of each kind.
 func NewRecorder() *Recorder {
-	return &Recorder{Ups: make(chan event.Self, 1000), Downs: make(chan error, 1000), Missed: make(chan string, 1000)}
+	return &Recorder{Ups: make(chan event.Self, 1000), Downs: make(chan error, 1000), Missed: make(chan string, 1000), Others: make(chan int, 1000)}
 }
 
 // Write implements io.Writer, for the log.
@@ -53,6 +54,7 @@ func (l *Recorder) Link() adapters.Link {
 		Up:     func(self event.Self) { l.Ups <- self },
 		Down:   func(err error) { l.Downs <- err },
 		Missed: func(channel string, _ time.Time) { l.Missed <- channel },
+		Others: func(n int) { l.Others <- n },
 		Log:    slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Wants:  NoWants,
 	}

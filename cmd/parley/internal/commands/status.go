@@ -107,6 +107,11 @@ func printStatus(out display, st operator.Status, now time.Time) error {
 			fmt.Fprintf(out, "%s's server has refused other forms of requests: %s\n", a.ID, strings.Join(a.Form, "; "))
 		}
 	}
+	for _, s := range st.Workspaces {
+		if s.Warning != "" {
+			fmt.Fprintln(out, out.paint(yellow, "Warning:")+" workspace "+s.ID+": "+s.Warning)
+		}
+	}
 	for _, p := range st.Pauses {
 		fmt.Fprintln(out, out.paint(yellow, "Paused:")+" "+pausedWords(p, now))
 	}

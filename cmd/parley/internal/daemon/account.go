@@ -72,6 +72,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 					a.backfill.Up(ctx)
 				}
 			},
+			Others: d.others(a),
 			Missed: func(channel string, since time.Time) {
 				if a.backfill != nil {
 					a.backfill.Missed(channel, since)
@@ -122,6 +123,22 @@ func (d *Daemon) report(a *account, connection string, s adapters.Status) {
 		a.backfill.Standby()
 	default:
 		a.backfill.Down()
+	}
+}
+
+// others returns the function that notes connections of other programs; nil if nodes share the account.
+func (d *Daemon) others(a *account) func(n int) {
+	if d.shared {
+		return nil
+	}
+	return func(n int) {
+		switch {
+		case !d.successor(a).links.shares(n):
+		case n > 0:
+			d.log.Warn("another program has the same app, and each event goes to one program alone", "workspace", a.ID, "its_connections", n)
+		default:
+			d.log.Info("no other program has the same app any more", "workspace", a.ID)
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ import (
 type Daemon struct {
 	log     *slog.Logger
 	pauses  *ingest.Pauses
+	shared  bool // other nodes may have the same accounts
 	logging func(config.Log)
 	load    func() (*config.Config, error)
 	hello   func(text string)
@@ -191,7 +192,7 @@ const DefaultLease = 8 * time.Second
 func (d *Daemon) share(engine storage.Engine) journal.Options {
 	o := journal.Options{Node: uuid.NewString(), Shows: d.shows}
 	if clock, shared := engine.(storage.Clock); shared {
-		o.Lease = d.lease
+		o.Lease, d.shared = d.lease, true
 		if d.now == nil {
 			d.now = clock.Now
 		}

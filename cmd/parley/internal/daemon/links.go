@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -12,7 +13,21 @@ import (
 type links struct {
 	mu     sync.Mutex
 	states map[string]adapters.Status // by the connection's name
+	others int                        // connections of other programs
 }
+
+// shares notes the number of connections of other programs, and reports whether it has changed.
+func (l *links) shares(others int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	changed := l.others != others
+	l.others = others
+	return changed
+}
+
+// sharedWords are the warning about another program with the same account.
+const sharedWords = "another program has the same app (its connections: %d), and each event goes to one program alone: end that, or give each an app of its own. " +
+	"Connections of a daemon that was killed end within minutes."
 
 // report stores a connection's state and returns the workspace's.
 func (l *links) report(connection string, s adapters.Status) adapters.Status {
@@ -56,6 +71,9 @@ func (l *links) workspace() (state adapters.Status) {
 		if at := slices.Index(figures.States, s.State); at < first {
 			first, state = at, s
 		}
+	}
+	if l.others > 0 {
+		state.Warning = fmt.Sprintf(sharedWords, l.others)
 	}
 	return state
 }

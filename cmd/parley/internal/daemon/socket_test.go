@@ -138,3 +138,19 @@ func TestDaemonWithSocketsStops(t *testing.T) {
 	h.slack.Say(slacktest.Message{Channel: direct, ChannelType: "im", User: mara, Text: "still there?"})
 	h.posts(1)
 }
+
+// TestTwoProgramsWithOneApp: the state of a workspace says that another program has the same app, and that events go to one alone.
+func TestTwoProgramsWithOneApp(t *testing.T) {
+	t.Parallel()
+	first := openWithSockets(t, 1, slacktest.SocketOptions{})
+	first.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1)
+	if st := first.status(); st.Workspaces[0].Warning != "" {
+		t.Errorf("alone: %+v", st.Workspaces[0])
+	}
+	second := open(t, plan{files: map[string]string{"workspaces/acme.yaml": strings.ReplaceAll(fmt.Sprintf(socketMode, 1), "SLACK", first.slack.URL())}})
+	for !strings.Contains(second.status().Workspaces[0].Warning, "another program has the same app (its connections: 1)") {
+		if !second.poll() {
+			t.Fatalf("%+v\n%s", second.status().Workspaces, second.log)
+		}
+	}
+}

@@ -79,6 +79,10 @@ func (v *visit) connection(s operator.WorkspaceStatus) Check {
 		check = v.at(check.Name, Fault, s.ID, s.Platform, "the platform refuses it: "+s.Error)
 	case adapters.Down:
 		check.State, check.Words = Warning, "is down; the daemon tries again: "+s.Error
+	default:
+		if s.Warning != "" {
+			check.State, check.Words = Warning, s.Warning
+		}
 	}
 	return check
 }

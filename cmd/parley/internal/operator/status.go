@@ -68,6 +68,7 @@ type WorkspaceStatus struct {
 	Platform    string     `json:"platform"`
 	State       string     `json:"state"` // of a connection, or stopped
 	Error       string     `json:"error"`
+	Warning     string     `json:"warning,omitempty"` // what is wrong although events arrive
 	Since       time.Time  `json:"since,omitzero"`
 	LastEventAt *time.Time `json:"last_event_at"` // when its last message was recorded
 	Waiting     int64      `json:"waiting"`       // envelopes without a result yet
@@ -181,7 +182,7 @@ func (s *Service) workspaces(c *config.Config, counts listing.Counts) []Workspac
 			if !known {
 				status.State = adapters.Starting
 			}
-			one.State, one.Error, one.Since = string(status.State), status.Error, status.Since
+			one.State, one.Error, one.Warning, one.Since = string(status.State), status.Error, status.Warning, status.Since
 		}
 		list[i] = one
 	}
