@@ -63,6 +63,7 @@ type Config struct {
 	Operators         []Operator        `yaml:"operators"`
 	OperatorAPI       OperatorAPI       `yaml:"operator"`
 	Console           Console           `yaml:"console"`
+	Alerts            Alerts            `yaml:"alerts"`
 	// Workspaces are in the order of their files' names. The built-in one is the last.
 	Workspaces []Workspace `yaml:"-"`
 	// Warnings tell what is allowed but not safe, or probably a mistake.
@@ -236,6 +237,7 @@ func defaults() *Config {
 		Attachments:       attach.DefaultConfig(),
 		OperatorAPI:       OperatorAPI{Dir: "data"},
 		Console:           Console{Listen: "127.0.0.1:8485"},
+		Alerts:            defaultAlerts(),
 		Agents:            []Agent{agent},
 	}
 }

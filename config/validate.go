@@ -72,6 +72,7 @@ func (c *Config) faults() event.FieldErrors {
 	check.under("attachments", c.Attachments.Validate())
 	check.require(c.Metrics.Token.IsZero() || !c.Metrics.Token.IsWeak(secret.MinLength), "metrics.token", "must be a random word of at least 24 characters, or be empty")
 	check.under("", c.operatorFaults())
+	check.under("alerts", c.Alerts.faults())
 	check.require(len(c.Agents) > 0, "agents", "must list at least one agent, such as {id: echo, kind: echo}")
 	ids := unique{}
 	for i, agent := range c.Agents {

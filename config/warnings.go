@@ -49,6 +49,9 @@ func (f *file) warnAll(c *Config) {
 	if c.Metrics.Token.IsZero() && (c.PublicURL != "" || !isLoopback(c.Listen)) {
 		f.warn("metrics.token", "is not set, so everybody who reaches the listener reads /metrics, and the ids of all workspaces in /readyz: set a token")
 	}
+	if to := c.Alerts.To.Workspace; to != "" && c.Workspace(to) == nil {
+		f.warn("alerts.to.workspace", "names no configured workspace, so nobody is told of troubles")
+	}
 	if c.Store.Engine == SQLite {
 		f.warnWritable("store", filepath.Dir(c.Store.Path))
 	}

@@ -41,7 +41,7 @@ func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, k
 	if err == nil && s.May != nil {
 		err = s.May(at.channel)
 	}
-	if err == nil && o.Paused != nil {
+	if err == nil && o.Paused != nil && !event.IsOperator(s.By) {
 		err = o.Paused(s.Workspace, at.channel, at.parent, at.platform.Agent(at.channel))
 	}
 	if err != nil {

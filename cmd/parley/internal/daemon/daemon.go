@@ -38,20 +38,21 @@ import (
 
 // Daemon is the whole of Parley in one process.
 type Daemon struct {
-	log     *slog.Logger
-	pauses  *ingest.Pauses
-	shared  bool // other nodes may have the same accounts
-	logging func(config.Log)
-	load    func() (*config.Config, error)
-	hello   func(text string)
-	notify  func(state string)
-	chat    string
-	open    string           // the command line that opens the console
-	now     func() time.Time // of our own waits and rows
-	wall    func() time.Time // for comparisons with a platform's time
-	lease   time.Duration
-	metrics *figures.Metrics
-	watch   *figures.Watch
+	log         *slog.Logger
+	pauses      *ingest.Pauses
+	shared      bool // other nodes may have the same accounts
+	logging     func(config.Log)
+	load        func() (*config.Config, error)
+	hello       func(text string)
+	notify      func(state string)
+	chat        string
+	open        string           // the command line that opens the console
+	now         func() time.Time // of our own waits and rows
+	wall        func() time.Time // for comparisons with a platform's time
+	lease       time.Duration
+	alertsEvery time.Duration
+	metrics     *figures.Metrics
+	watch       *figures.Watch
 
 	accounts
 	version     string // of the program
@@ -114,6 +115,8 @@ type Options struct {
 	// Lease is the time after which other nodes take over the threads of a dead node; 0
 	// is DefaultLease.
 	Lease time.Duration
+	// AlertsEvery is the time between two looks for troubles; 0 is 15 seconds.
+	AlertsEvery time.Duration
 	// Engine is the store, which the daemon closes. If it is nil, New opens the configured
 	// store.
 	Engine storage.Engine
@@ -126,7 +129,7 @@ type Options struct {
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
-		logging: o.Logging, load: o.Load, hello: o.Hello, notify: o.Notify, chat: o.Chat, open: o.Console, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
+		logging: o.Logging, load: o.Load, hello: o.Hello, notify: o.Notify, chat: o.Chat, open: o.Console, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease), alertsEvery: cmp.Or(o.AlertsEvery, alertsEvery),
 		metrics: figures.NewMetrics(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{},
 		reloading: make(chan *reloadRequest, 1),
 		events:    new(operator.Log), started: o.Config,
@@ -323,6 +326,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.run(workers, "workstreams", func() error { return d.workstreams.Serve(claim) })
 	d.run(workers, "schedules", func() error { return d.schedules.Serve(claim) })
 	d.run(workers, "pauses", func() error { return d.readPauses(claim) })
+	d.run(workers, "alerts", func() error { return d.watchTroubles(claim) })
 	d.run(workers, "retention", func() error { return d.retain(claim) })
 	d.run(workers, "index of words", func() error { return d.fillSearch(claim) })
 	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })

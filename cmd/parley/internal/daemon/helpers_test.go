@@ -68,6 +68,7 @@ type plan struct {
 	engine  storage.Engine    // the store that the test has opened; nil for the configured one
 	hello   bool              // collect the texts for the operator
 	stop    time.Duration     // the limit of a stop; shutdown if zero
+	alerts  time.Duration     // between two looks for troubles; the daemon's own if zero
 
 	platforms []adapters.Platform // nil for the daemon's own
 }
@@ -175,6 +176,7 @@ type harness struct {
 	steps     bool
 	log       *log
 	engine    storage.Engine // the store that the test has opened, or nil
+	alerts    time.Duration  // between two looks for troubles
 	daemon    *daemon.Daemon
 	client    *http.Client
 	hello     chan string // texts for the operator
@@ -199,7 +201,7 @@ func open(t *testing.T, p plan) *harness {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &harness{t: t, ctx: ctx, dir: p.dir, operator: p.metrics, slack: fake, model: newModel(t), clock: p.clock, steps: p.steps, log: new(log), engine: p.engine, platforms: p.platforms,
+	h := &harness{t: t, ctx: ctx, dir: p.dir, operator: p.metrics, slack: fake, model: newModel(t), clock: p.clock, steps: p.steps, log: new(log), engine: p.engine, alerts: p.alerts, platforms: p.platforms,
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
 	if h.clock == nil {
 		h.clock = new(clock)
@@ -239,7 +241,7 @@ func (h *harness) start(path string) error {
 	if err != nil {
 		return err
 	}
-	o := daemon.Options{Config: c, Load: load, Now: h.clock.now, Engine: h.engine, Platforms: h.platforms}
+	o := daemon.Options{Config: c, Load: load, Now: h.clock.now, Engine: h.engine, Platforms: h.platforms, AlertsEvery: h.alerts}
 	if h.steps {
 		begun := h.clock.now()
 		o.Now, o.Wall = func() time.Time { return begun.Add(time.Since(begun)) }, h.clock.now

@@ -1,0 +1,177 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"parley/adapters"
+	"parley/adapters/supervise"
+	"parley/cmd/parley/internal/operator"
+	"parley/config"
+	"parley/ingest/event"
+	"parley/ingest/wake"
+)
+
+const (
+	// alertsEvery is the time between two looks for troubles. A trouble has ended that two looks do not see.
+	alertsEvery = 15 * time.Second
+	// alertsName names the lease of the node that tells of troubles, and what it has told, in the state of no workspace.
+	alertsName = "alerts"
+	// alertsBy is the author of the messages.
+	alertsBy = "operator:alerts"
+	// maxAlert bounds the words of a trouble, in characters.
+	maxAlert = 300
+	// lowSpace is the free space of a disk below which it is a trouble, in bytes.
+	lowSpace = 1 << 30
+)
+
+// trouble is something that an operator should know.
+type trouble struct{ Kind, Of, Words string }
+
+// told is what was told of a trouble.
+type told struct {
+	Since time.Time `json:"since"`         // when the trouble was first seen
+	At    time.Time `json:"at,omitzero"`   // when it was told last
+	Gone  time.Time `json:"gone,omitzero"` // when a look did not see it any more
+	Words string    `json:"words"`
+}
+
+// watchTroubles tells operators of troubles in the place that the configuration names, on one node at a time.
+func (d *Daemon) watchTroubles(ctx context.Context) error {
+	lease := supervise.Lease{Store: d.Journal.Threads, Name: alertsName, Log: d.log}
+	return lease.While(ctx, func(ctx context.Context) error {
+		for wake.After(ctx, d.alertsEvery) {
+			if err := d.tellTroubles(ctx); err != nil && ctx.Err() == nil {
+				d.log.Warn("operators cannot be told of troubles", "err", err)
+			}
+		}
+		return nil
+	})
+}
+
+// tellTroubles tells of the troubles that have begun, that go on for long, and that have ended, each time once.
+func (d *Daemon) tellTroubles(ctx context.Context) error {
+	alerts := d.Setup().Config.Alerts
+	if alerts.To.Workspace == "" || d.operator == nil {
+		return nil
+	}
+	status, err := d.operator.Status(ctx)
+	if err != nil {
+		return err
+	}
+	state := d.Journal.Threads.AdapterState("")
+	value, err := state.Get(ctx, alertsName)
+	known := map[string]*told{}
+	if err == nil && value != "" {
+		err = json.Unmarshal([]byte(value), &known)
+	}
+	if err != nil {
+		return err
+	}
+	now, seen := d.now().UTC(), map[string]bool{}
+	for _, t := range d.troubles(&status) {
+		if !slices.Contains(alerts.On, t.Kind) {
+			continue
+		}
+		key := strings.TrimRight(t.Kind+"/"+t.Of, "/")
+		seen[key] = true
+		if known[key] == nil {
+			known[key] = &told{Since: now}
+		}
+		known[key].Words, known[key].Gone = t.Words, time.Time{}
+	}
+	if err := d.keepTold(ctx, known); err != nil { // so that a repetition has the same key
+		return err
+	}
+	var failed error
+	for key, t := range known {
+		switch {
+		case !seen[key] && t.Gone.IsZero():
+			t.Gone = now
+			continue
+		case !seen[key] && !t.At.IsZero():
+			if err := d.tellOperators(ctx, alerts.To, "Over: "+t.Words, fmt.Sprint(key, " over ", t.Since.UnixMilli())); err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			delete(known, key)
+		case !seen[key]: // it was never told
+			delete(known, key)
+		case t.At.IsZero() || now.Sub(t.At) >= alerts.Every:
+			if err := d.tellOperators(ctx, alerts.To, "Trouble: "+t.Words, fmt.Sprint(key, " ", t.Since.UnixMilli(), " ", t.At.UnixMilli())); err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			t.At = now
+		}
+	}
+	return errors.Join(failed, d.keepTold(ctx, known))
+}
+
+func (d *Daemon) keepTold(ctx context.Context, known map[string]*told) error {
+	raw, _ := json.Marshal(known) // texts and times always encode
+	return d.Journal.Threads.AdapterState("").Put(ctx, alertsName, string(raw))
+}
+
+// tellOperators posts a text to operators. Words of others in it are no markup.
+func (d *Daemon) tellOperators(ctx context.Context, to config.AlertsTo, text, key string) error {
+	_, _, err := d.outbox.Speak(ctx, adapters.Speech{
+		Workspace: to.Workspace, To: adapters.Target{Channel: to.Channel, User: to.User}, Text: text, By: alertsBy, Key: key,
+	})
+	return err
+}
+
+// troubles returns what is wrong now.
+func (d *Daemon) troubles(st *operator.Status) (list []trouble) {
+	add := func(kind, of, format string, args ...any) {
+		list = append(list, trouble{kind, of, fmt.Sprintf(format, args...)})
+	}
+	for _, w := range st.Workspaces {
+		if w.Broken() {
+			add(config.AlertConnection, w.ID, "workspace %s is %s: %s", w.ID, w.State, quotedWords(w.Error))
+		}
+		if w.Warning != "" {
+			add(config.AlertExclusive, w.ID, "workspace %s: %s", w.ID, w.Warning)
+		}
+	}
+	for _, a := range st.Agents {
+		if a.Failing() {
+			add(config.AlertAgent, a.ID, "agent %s fails: %s", a.ID, quotedWords(a.LastError))
+		}
+	}
+	if n := st.Needs.Dead; n > 0 {
+		add(config.AlertDeadLetter, "", "dead letters: %d (parley dead)", n)
+	}
+	if n := st.Needs.FailedDeliveries + st.Needs.UnknownDeliveries; n > 0 {
+		add(config.AlertDelivery, "", "posts that failed, or whose result is unknown: %d (parley deliveries)", n)
+	}
+	if err := d.files.Trouble(); err != nil {
+		add(config.AlertDisk, "files", "files of messages cannot be stored: %s", quotedWords(err.Error()))
+	}
+	store := d.Setup().Config.Store
+	var disk syscall.Statfs_t
+	if store.Engine == config.SQLite && syscall.Statfs(filepath.Dir(store.Path), &disk) == nil {
+		if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < lowSpace {
+			add(config.AlertDisk, "store", "the disk of the store has %s left", humanize.IBytes(free))
+		}
+	}
+	return list
+}
+
+// quotedWords returns words of others as code, which is no markup.
+func quotedWords(text string) string {
+	line := event.Line(strings.ReplaceAll(text, "`", "'"), maxAlert)
+	if line == "" {
+		return "no reason is known"
+	}
+	return "`" + line + "`"
+}

@@ -1,0 +1,58 @@
+package daemon_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/cmd/parley/internal/operator"
+)
+
+// TestOperatorsAreTold: the bot writes to operators when an agent fails and when it answers again, each once, also over a restart. What the
+// agent's server has said is no markup, and a pause does not silence the bot.
+func TestOperatorsAreTold(t *testing.T) {
+	t.Parallel()
+	const ops = "C0OPS"
+	h := open(t, plan{turns: "coalesce: 0s, max_attempts: 1", alerts: 5 * time.Millisecond, main: "alerts: {to: {workspace: acme, channel: " + ops + "}, on: [agent, delivery]}\n"})
+	h.awaitState("acme", "up")
+	alerts := func() (texts []string) {
+		for _, p := range h.slack.Posts() {
+			if p.Channel == ops {
+				texts = append(texts, withoutZeroWidth(p.Shown()))
+			}
+		}
+		return texts
+	}
+	await := func(n int) []string {
+		t.Helper()
+		for len(alerts()) < n {
+			if !h.poll() {
+				t.Fatalf("the alerts are %q\n%s", alerts(), h.log)
+			}
+		}
+		return alerts()
+	}
+	if _, err := h.operate().Pause(h.ctx, operator.NewPause{Scope: "acme:" + ops}); err != nil {
+		t.Fatal(err)
+	}
+	h.mention("anyone?")
+	h.answerNext(func(w http.ResponseWriter) {
+		http.Error(w, "[no](https://evil.example) `credit`", http.StatusForbidden)
+	})
+	if got := await(1)[0]; !strings.HasPrefix(got, "Trouble: agent helper fails: `") || strings.Contains(got[len("Trouble: agent helper fails: `"):len(got)-1], "`") {
+		t.Errorf("%q", got)
+	}
+	h.restart()
+	h.awaitState("acme", "up")
+	h.mention("and now?")
+	h.answerNext(func(w http.ResponseWriter) { http.Error(w, "still no", http.StatusForbidden) })
+	h.mention("at last?")
+	h.answerNext(replyWith("Yes."))
+	got := await(2)
+	over := func(text string) bool { return strings.HasPrefix(text, "Over: agent helper fails") }
+	if len(got) < 2 || !over(got[len(got)-1]) || slices.ContainsFunc(got[:len(got)-1], over) {
+		t.Errorf("%q", got)
+	}
+}
