@@ -29,13 +29,18 @@ func (o onceBoard) Address(thread event.ThreadKey, answered string) (adapters.Ad
 }
 
 func (o onceBoard) Send(ctx context.Context, post adapters.Post) (id string, err error) {
-	err = o.b.do(ctx, "send", post.Text, func() error {
-		i := slices.IndexFunc(o.b.posts, func(p *pinned) bool { return p.key == post.Key })
-		if i < 0 {
-			id = o.b.pin(post.Key, post, false)
-			return nil
+	known := func() int { return slices.IndexFunc(o.b.posts, func(p *pinned) bool { return p.key == post.Key }) }
+	err = o.b.do(ctx, "send", post.Text, func() error { // may come after the return
+		if known() < 0 {
+			o.b.pin(post.Key, post, false)
 		}
-		id = o.b.posts[i].id
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	err = o.b.locked(func() error {
+		id = o.b.posts[known()].id
 		return nil
 	})
 	return id, err
