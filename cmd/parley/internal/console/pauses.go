@@ -15,7 +15,7 @@ type paused struct {
 
 // pauseAct is the operation that pauses a scope.
 func pauseAct(r request) act {
-	return newAct(r.isOperator(), "pause", "/pauses", "Pause…", "Nobody can ask an agent in the scope. Messages are kept as context, and askers are told once.", []field{
+	return newAct(r.isOperator(), "pause", "/pauses", "Pause", "Nobody can ask an agent in the scope. Messages are kept as context, and askers are told once.", []field{
 		newField("scope", "Scope: WORKSPACE, WORKSPACE:CHANNEL or agent:ID; empty for everything", false), newField("for", "For, such as 2h; empty until it is resumed", false),
 		newField("say", "What askers are told (optional)", false),
 	})
