@@ -45,17 +45,33 @@ type told struct {
 	Words string    `json:"words"`
 }
 
-// watchTroubles tells operators of troubles in the place that the configuration names, on one node at a time.
+// watchTroubles tells operators of troubles in the place that the configuration names. Of the nodes that share a store, one at a time
+// does.
 func (d *Daemon) watchTroubles(ctx context.Context) error {
-	lease := supervise.Lease{Store: d.Journal.Threads, Name: alertsName, Log: d.log}
-	return lease.While(ctx, func(ctx context.Context) error {
-		for wake.After(ctx, d.alertsEvery) {
+	isSet := func() bool { return d.Setup().Config.Alerts.To.Workspace != "" }
+	watch := func(ctx context.Context) error {
+		for isSet() && wake.After(ctx, d.alertsEvery) {
 			if err := d.tellTroubles(ctx); err != nil && ctx.Err() == nil {
 				d.log.Warn("operators cannot be told of troubles", "err", err)
 			}
 		}
 		return nil
-	})
+	}
+	lease := supervise.Lease{Store: d.Journal.Threads, Name: alertsName, Log: d.log}
+	for wake.After(ctx, d.alertsEvery) {
+		err := error(nil)
+		switch {
+		case !isSet(): // until a reload
+		case d.shared:
+			err = lease.While(ctx, watch)
+		default:
+			err = watch(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tellTroubles tells of the troubles that have begun, that go on for long, and that have ended, each time once.

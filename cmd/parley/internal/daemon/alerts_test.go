@@ -8,14 +8,24 @@ import (
 	"time"
 
 	"parley/cmd/parley/internal/operator"
+	"parley/ingest/journal/postgres/postgrestest"
 )
 
 // TestOperatorsAreTold: the bot writes to operators when an agent fails and when it answers again, each once, also over a restart. What the
 // agent's server has said is no markup, and a pause does not silence the bot.
 func TestOperatorsAreTold(t *testing.T) {
 	t.Parallel()
+	for name, store := range map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": postgrestest.URL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			operatorsAreTold(t, store(t))
+		})
+	}
+}
+
+func operatorsAreTold(t *testing.T, store string) {
 	const ops = "C0OPS"
-	h := open(t, plan{turns: "coalesce: 0s, max_attempts: 1", alerts: 5 * time.Millisecond, main: "alerts: {to: {workspace: acme, channel: " + ops + "}, on: [agent, delivery]}\n"})
+	h := open(t, plan{store: store, turns: "coalesce: 0s, max_attempts: 1", alerts: 5 * time.Millisecond, main: "alerts: {to: {workspace: acme, channel: " + ops + "}, on: [agent, delivery]}\n"})
 	h.awaitState("acme", "up")
 	alerts := func() (texts []string) {
 		for _, p := range h.slack.Posts() {

@@ -10,8 +10,12 @@ import (
 	"parley/ingest"
 )
 
-// readPauses reads the pauses that another node, or a command without a daemon, may have changed.
+// readPauses reads the pauses that another node, or a command beside a store of several nodes, may have changed.
 func (d *Daemon) readPauses(ctx context.Context) error {
+	if !d.shared {
+		<-ctx.Done()
+		return nil
+	}
 	d.pauses.Serve(ctx, func(err error) { d.log.Warn("the pauses cannot be read; those that are known stay", "err", err) })
 	return nil
 }
