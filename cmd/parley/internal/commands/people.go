@@ -89,9 +89,9 @@ func (p *people) forget(ctx context.Context, c *cobra.Command, client *operator.
 	if err != nil {
 		return err
 	}
-	has := fmt.Sprintf("%s: %s, %s to them, %s; %s of agents with the name, and what %s of others %s of the person",
+	has := fmt.Sprintf("%s: %s, %s to them, %s and %s of agents with the name; quotations or the name in %s of others",
 		withName(oneLine(held.Name), held.SenderID), count(held.Messages, "message"), count(held.Answers, "answer"), count(held.Files, "file"),
-		count(held.Naming, "further message"), count(held.Others, "message"), verb(held.Others, "has", "have"))
+		count(held.Naming, "further message"), count(held.Others, "message"))
 	switch {
 	case p.dryRun && p.JSON:
 		return printJSON(c.OutOrStdout(), held)

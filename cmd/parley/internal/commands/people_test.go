@@ -39,7 +39,7 @@ func TestPeopleCommands(t *testing.T) {
 		{[]string{"people", "nobody-has-this-name", "--quiet"}, 0, `PERSON  NAME  WORKSPACES  LAST\n`},
 		{[]string{"people", "forget", "nobody"}, 1, ``},
 		{[]string{"people", "export", person, "--out", filepath.Join(dir, "person.zip")}, 0, ``},
-		{[]string{"people", "forget", person, "--dry-run"}, 0, `[^\n]*: 1 message, 0 answers to them, 0 files; [^\n]*\n`},
+		{[]string{"people", "forget", person, "--dry-run"}, 0, `[^\n]*: 1 message, 0 answers to them, 0 files and [^\n]*\n`},
 		{[]string{"people", "forget", person}, 2, ``}, // nobody answers a question
 		{[]string{"people", "forget", person, "--yes", "--note", "has left"}, 0, `[^\n]* is forgotten: 1 message, 0 answers and 0 files are empty; 0 messages of others changed\n`},
 		{[]string{"people", "forget", person, "--yes", "--json"}, 0, `\{"sender_id":"[^"]*","messages":0,"answers":0,"files":0,"others":0\}\n`},
