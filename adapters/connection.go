@@ -19,7 +19,7 @@ const (
 type Status struct {
 	State ConnectionState `json:"state"`
 	Error string          `json:"error,omitempty"`
-	// Warning says what is wrong although events arrive.
+	// Warning describes a trouble of a connection that works; empty for none.
 	Warning string    `json:"warning,omitempty"`
 	Since   time.Time `json:"since"`
 }

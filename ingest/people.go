@@ -61,15 +61,15 @@ type members struct {
 	known map[string][]string // by user
 }
 
-// members returns the members of a gate whose settings name groups; nil for none.
-func (w *workspace) members(of []string) *members {
-	if len(of) == 0 || w.config.Groups == nil {
+// members returns the members of a gate whose workspace has groups; nil for none.
+func (w *workspace) members() *members {
+	if w.config.Groups == nil {
 		return nil
 	}
 	return &members{known: map[string][]string{}, ask: func(user string) []string {
 		ctx, cancel := context.WithTimeout(context.Background(), groupsTime)
 		defer cancel()
-		return w.config.Groups(ctx, user, of)
+		return w.config.Groups(ctx, user)
 	}}
 }
 

@@ -39,8 +39,7 @@ type gate struct {
 
 // gate returns the gate of a channel, without what only an event has.
 func (w *workspace) gate(channel event.Channel) gate {
-	settings := w.config.Settings(channel.ID, channel.Parent)
-	return gate{Settings: settings, senders: w.config.Senders, people: w.members(settings.Groups), channel: channel}
+	return gate{Settings: w.config.Settings(channel.ID, channel.Parent), senders: w.config.Senders, people: w.members(), channel: channel}
 }
 
 // decide judges a message, or the new state of one. Every decision has a reason.

@@ -28,8 +28,6 @@ type Settings struct {
 	// Approvers returns the users who may answer an agent's approvals; none if every admitted
 	// one may.
 	Approvers func(agent string) []string
-	// Groups are the roles and user groups that the policy, or the approvers of an agent, name.
-	Groups []string
 	// Commands are the settings of the chat commands.
 	Commands
 	// KeepMetadata says that metadata is stored as it was given, without run hints.
@@ -67,8 +65,8 @@ type Workspace struct {
 	Backfill Backfill
 	// Context reads a thread's earlier messages; nil if the adapter cannot.
 	Context adapters.ContextReader
-	// Groups returns the groups of a user, at least those among of, as adapters.Grouper; nil if the adapter does not know them.
-	Groups func(ctx context.Context, user string, of []string) []string
+	// Groups returns the groups of a user, at least those that the settings name; nil if they name none.
+	Groups func(ctx context.Context, user string) []string
 	// Quoted reads the messages that others answer; nil if the adapter cannot or need not.
 	Quoted adapters.QuotedReader
 }

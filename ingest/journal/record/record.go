@@ -346,7 +346,7 @@ func (r *recordTx) message(m *event.Message) {
 	switch {
 	case decision.Ignore:
 		r.ignore(decision.Reason)
-		if m.RunID != "" && m.Injected == nil && decision.Reason == event.ReasonLimit { // frees the run's id for a later request
+		if m.RunID != "" && m.Injected == nil && (decision.Reason == event.ReasonLimit || decision.Reason == event.ReasonPaused) { // frees the run's id for a later request
 			envelopes.FreeKey(r.Txn, r.Envelope)
 		}
 	case !r.insert(m, decision, 0):
@@ -450,7 +450,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 	if row.Trigger == messages.TriggerRun {
 		r.asks, r.waits = row, d.Waits
 	}
-	if len(r.Announce) > 0 && !d.Note {
+	if len(r.Announce) > 0 && !d.Note && d.Reason != event.ReasonPaused {
 		runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, row.UUID, r.Announce, r.now)
 		r.out.Told = true
 	}

@@ -91,20 +91,20 @@ func ingestWorkspaces(accounts map[string]*account, setup *pipeline.Setup, log *
 			w.Backfill = a.backfill
 		}
 		w.Context, _ = a.adapter.(adapters.ContextReader)
-		w.Groups = a.groups(log)
+		w.Groups = a.groups(pipeline.GroupsOf(&a.Workspace, setup.Agents, a.platform), log)
 		w.Quoted, _ = a.adapter.(adapters.QuotedReader)
 		list = append(list, w)
 	}
 	return list
 }
 
-// groups returns the groups of people as the platform tells them; nil if it has none.
-func (a *account) groups(log *slog.Logger) func(ctx context.Context, user string, of []string) []string {
+// groups returns the groups of people as the platform tells them, at least those among of; nil if there are none.
+func (a *account) groups(of []string, log *slog.Logger) func(ctx context.Context, user string) []string {
 	grouper, ok := a.adapter.(adapters.Grouper)
-	if !ok {
+	if !ok || len(of) == 0 {
 		return nil
 	}
-	return func(ctx context.Context, user string, of []string) []string {
+	return func(ctx context.Context, user string) []string {
 		groups, err := grouper.GroupsOf(ctx, user, of)
 		if err != nil {
 			log.Warn("the groups of a person are not known: no group admits the person now", "workspace", a.ID, "user", user, "err", err)

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"parley/adapters"
 	"parley/adapters/supervise"
+	"parley/cmd/parley/internal/doctor"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/ingest/event"
@@ -30,8 +30,6 @@ const (
 	alertsBy = "operator:alerts"
 	// maxAlert bounds the words of a trouble, in characters.
 	maxAlert = 300
-	// lowSpace is the free space of a disk below which it is a trouble, in bytes.
-	lowSpace = 1 << 30
 )
 
 // trouble is something that an operator should know.
@@ -105,7 +103,7 @@ func (d *Daemon) tellTroubles(ctx context.Context) error {
 		}
 		known[key].Words, known[key].Gone = t.Words, time.Time{}
 	}
-	if err := d.keepTold(ctx, known); err != nil { // so that a repetition has the same key
+	if value, err = d.keepTold(ctx, known, value); err != nil { // so that a repetition has the same key
 		return err
 	}
 	var failed error
@@ -130,12 +128,17 @@ func (d *Daemon) tellTroubles(ctx context.Context) error {
 			t.At = now
 		}
 	}
-	return errors.Join(failed, d.keepTold(ctx, known))
+	_, err = d.keepTold(ctx, known, value)
+	return errors.Join(failed, err)
 }
 
-func (d *Daemon) keepTold(ctx context.Context, known map[string]*told) error {
+// keepTold stores what was told if it is not the stored value, and returns it as a value.
+func (d *Daemon) keepTold(ctx context.Context, known map[string]*told, stored string) (string, error) {
 	raw, _ := json.Marshal(known) // texts and times always encode
-	return d.Journal.Threads.AdapterState("").Put(ctx, alertsName, string(raw))
+	if string(raw) == stored || stored == "" && len(known) == 0 {
+		return stored, nil
+	}
+	return string(raw), d.Journal.Threads.AdapterState("").Put(ctx, alertsName, string(raw))
 }
 
 // tellOperators posts a text to operators. Words of others in it are no markup.
@@ -174,9 +177,8 @@ func (d *Daemon) troubles(st *operator.Status) (list []trouble) {
 		add(config.AlertDisk, "files", "files of messages cannot be stored: %s", quotedWords(err.Error()))
 	}
 	store := d.Setup().Config.Store
-	var disk syscall.Statfs_t
-	if store.Engine == config.SQLite && syscall.Statfs(filepath.Dir(store.Path), &disk) == nil {
-		if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < lowSpace {
+	if store.Engine == config.SQLite {
+		if free, err := doctor.FreeSpace(filepath.Dir(store.Path)); err == nil && free < doctor.LowSpace {
 			add(config.AlertDisk, "store", "the disk of the store has %s left", humanize.IBytes(free))
 		}
 	}

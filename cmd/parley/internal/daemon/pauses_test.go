@@ -66,6 +66,10 @@ func TestPause(t *testing.T) {
 			if got := h.web(http.MethodPost, "ours/messages", ownToken, `{"thread_id":"`+thread+`","content":"hello"}`); got.status != http.StatusAccepted || !strings.Contains(got.body, `"reason":"paused"`) {
 				t.Errorf("%d %s", got.status, got.body)
 			}
+			const run = `{"threadId":"6ba7b810-9dad-41d1-80b4-00c04fd43099","runId":"run-paused","state":{},"forwardedProps":{},"messages":[{"id":"m","role":"user","content":"hi"}],"tools":[],"context":[]}`
+			if got := h.request(http.MethodPost, runsPath, ownToken, "application/json", run); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "paused") {
+				t.Errorf("a run: %d %s", got.status, got.body)
+			}
 
 			h.restart(func() {
 				client := h.alone()
@@ -75,6 +79,10 @@ func TestPause(t *testing.T) {
 				_ = client.Close()
 			})
 			h.awaitState("acme", "up")
+			if got := h.request(http.MethodPost, runsPath, ownToken, "application/json", run); got.status != http.StatusAccepted {
+				t.Errorf("the same run after the pause: %d %s", got.status, got.body)
+			}
+			h.answerNext(replyWith("Hi."))
 			if st := h.status(); len(st.Pauses) != 1 {
 				t.Errorf("after a restart: %+v", st.Pauses)
 			}

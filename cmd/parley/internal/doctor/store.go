@@ -21,8 +21,8 @@ import (
 const (
 	// integrityTime bounds the reading of a whole store.
 	integrityTime = time.Minute
-	// Less free space is a warning, or a fault.
-	lowSpace, noSpace = 1 << 30, 100 << 20
+	// LowSpace and noSpace are the free spaces of a disk, in bytes, below which it is a warning or a fault.
+	LowSpace, noSpace = 1 << 30, 100 << 20
 	// fewDays of growth are a warning.
 	fewDays = 14
 	// manyDays of growth and more say nothing about the disk.
@@ -119,6 +119,13 @@ func (v *visit) backup(ctx context.Context) []Check {
 	return []Check{check}
 }
 
+// FreeSpace returns the free space of the disk of a folder, in bytes.
+func FreeSpace(dir string) (uint64, error) {
+	var disk syscall.Statfs_t
+	err := syscall.Statfs(dir, &disk)
+	return uint64(disk.Bavail) * uint64(disk.Bsize), err
+}
+
 // disk says how much space is free beside the store, and for how long at a growth per day.
 func (v *visit) disk(perDay int64) Check {
 	dir := filepath.Dir(v.config.Store.Path)
@@ -127,11 +134,10 @@ func (v *visit) disk(perDay int64) Check {
 			break
 		}
 	}
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(dir, &disk); err != nil {
+	free, err := FreeSpace(dir)
+	if err != nil {
 		return Check{Name: "disk", State: Warning, Words: "its free space can't be read: " + err.Error()}
 	}
-	free := uint64(disk.Bavail) * uint64(disk.Bsize)
 	check := Check{Name: "disk", State: OK, Words: humanize.Bytes(free) + " free"}
 	days := uint64(fewDays)
 	if perDay > 0 {
@@ -143,7 +149,7 @@ func (v *visit) disk(perDay int64) Check {
 	switch {
 	case free < noSpace:
 		check.State = Fault
-	case free < lowSpace || days < fewDays:
+	case free < LowSpace || days < fewDays:
 		check.State = Warning
 	}
 	return check

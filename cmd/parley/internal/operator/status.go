@@ -68,7 +68,7 @@ type WorkspaceStatus struct {
 	Platform    string     `json:"platform"`
 	State       string     `json:"state"` // of a connection, or stopped
 	Error       string     `json:"error"`
-	Warning     string     `json:"warning,omitempty"` // what is wrong although events arrive
+	Warning     string     `json:"warning,omitempty"` // a trouble of a connection that works
 	Since       time.Time  `json:"since,omitzero"`
 	LastEventAt *time.Time `json:"last_event_at"` // when its last message was recorded
 	Waiting     int64      `json:"waiting"`       // envelopes without a result yet

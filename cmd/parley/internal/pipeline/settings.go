@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"slices"
 
 	"parley/adapters"
@@ -22,6 +23,18 @@ func AgentsOf(w *config.Workspace) []string {
 	return append([]string{w.Agent}, slices.Compact(others)...)
 }
 
+// GroupsOf returns the roles and user groups that the policies of a workspace, or the approvers of its agents, name.
+func GroupsOf(w *config.Workspace, agents map[string]Agent, platform adapters.Platform) (groups []string) {
+	for _, s := range append(slices.Collect(maps.Values(w.Channels)), w.Settings) {
+		groups = slices.Concat(groups, s.Policy.AllowRoles, s.Policy.AllowGroups)
+	}
+	for _, id := range AgentsOf(w) {
+		groups = append(groups, ingest.GroupsIn(agents[id].approvers(platform))...)
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
+}
+
 // IngestSettings returns the settings of a channel in the form that ingest needs. An agent that is not among agents
 // has no approvers.
 func IngestSettings(w *config.Workspace, agents map[string]Agent, platform adapters.Platform, channel, parent string) ingest.Settings {
@@ -30,10 +43,6 @@ func IngestSettings(w *config.Workspace, agents map[string]Agent, platform adapt
 		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, RestartAfter: s.Turns.RestartAfter, LateAge: w.Backfill.MaxAge,
 		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
 		Approvers: func(id string) []string { return agents[id].approvers(platform) },
-	}
-	settings.Groups = slices.Concat(s.Policy.AllowRoles, s.Policy.AllowGroups)
-	for _, id := range AgentsOf(w) {
-		settings.Groups = append(settings.Groups, ingest.GroupsIn(settings.Approvers(id))...)
 	}
 	settings.HasAgent, settings.API = func(agent string) bool { return slices.Contains(AgentsOf(w), agent) }, platform.API
 	if platform.API { // a token admits its holder, also a bot

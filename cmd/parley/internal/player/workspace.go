@@ -76,8 +76,12 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 	if p.live != nil {
 		names, facts = p.live, p.live
 	}
+	var groups func(context.Context, string) []string
+	if len(pipeline.GroupsOf(w, nil, platform)) > 0 { // those of a payload are known, and no platform is asked
+		groups = func(context.Context, string) []string { return nil }
+	}
 	return ingest.Workspace{
-		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: normalizer, Names: names, Facts: facts,
+		ID: w.ID, Platform: name, Groups: groups, Senders: platform.Namespace(), Normalizer: normalizer, Names: names, Facts: facts,
 		Settings: func(channel, parent string) ingest.Settings {
 			return pipeline.IngestSettings(w, nil, platform, channel, parent)
 		},
