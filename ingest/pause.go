@@ -149,6 +149,11 @@ func (p *Pauses) Of(workspace, channel, parent, agent string) *Pause {
 	return nil
 }
 
+// HasAgent reports whether an agent itself is paused.
+func (p *Pauses) HasAgent(agent string) bool {
+	return slices.ContainsFunc(p.List(), func(one Pause) bool { return one.Scope == agentScope+agent })
+}
+
 // Refusal returns the error of a program that posts in a paused channel; nil if the channel is not paused.
 func (p *Pauses) Refusal(workspace, channel, parent, agent string) error {
 	if pause := p.Of(workspace, channel, parent, agent); pause != nil {

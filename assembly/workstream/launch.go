@@ -83,6 +83,9 @@ func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w work
 	if err := t.check(asker, config); err != nil {
 		return w, err
 	}
+	if s.Paused != nil && s.Paused(t.Agent) {
+		return w, Fault{"agent", fmt.Sprintf("%s is paused by an operator: launch it later", t.Agent)}
+	}
 	w = workstreams.Workstream{
 		ID: uuid.Must(uuid.NewV7()).String(), Run: run, Agent: t.Agent, Name: t.Name, Task: t.Task, Interactive: t.Interactive, Apart: t.Apart,
 		DeadlineAt: s.Now().Add(t.Deadline),

@@ -62,6 +62,8 @@ type Parts struct {
 	Inbox       Inbox
 	// Config returns the setting of an agent. It returns false if the agent is not configured.
 	Config func(agent string) (Config, bool)
+	// Paused reports whether an operator has paused an agent; it gets no task then. It is nil if none ever is.
+	Paused func(agent string) bool
 	Files  Files
 	// Serves returns the ids of the configured workspaces. The steps of other ones wait.
 	Serves func() []string

@@ -232,7 +232,7 @@ func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journa
 	})
 	d.probe = &probe{journal: j, ingest: d.Ingest}
 	d.workstreams = workstream.New(workstream.Parts{
-		Runs: j.Runs, Workstreams: j.Workstreams, Inbox: d.Ingest, Config: d.Workstreams,
+		Runs: j.Runs, Workstreams: j.Workstreams, Inbox: d.Ingest, Config: d.Workstreams, Paused: d.pauses.HasAgent,
 		Files: kept, Serves: d.serves, Log: d.log, Now: d.now,
 	})
 	d.schedules = schedule.New(schedule.Parts{

@@ -114,3 +114,23 @@ func TestPauseNow(t *testing.T) {
 	}
 	h.awaitHangup(request)
 }
+
+// TestAPausedAgentGetsNoWorkstream, although the run that launches it works on.
+func TestAPausedAgentGetsNoWorkstream(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.mention("who is right?")
+	asked := <-h.inputs
+	if _, err := h.operate().Pause(h.ctx, operator.NewPause{Scope: "agent:echo"}); err != nil {
+		t.Fatal(err)
+	}
+	const task = `{"task":"Look it up.","agent":"echo"}`
+	if got := h.call(http.MethodPost, "/runs/"+asked.RunID+"/workstreams", task, http.StatusBadRequest); !strings.Contains(got, "echo is paused by an operator") {
+		t.Errorf("%s", got)
+	}
+	if _, err := h.operate().Resume(h.ctx, "agent:echo"); err != nil {
+		t.Fatal(err)
+	}
+	h.launch(asked.RunID, task)
+	h.reply(asked.RunID, "I have asked echo.")
+}
