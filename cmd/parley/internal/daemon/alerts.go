@@ -103,6 +103,9 @@ func (d *Daemon) tellTroubles(ctx context.Context) error {
 		}
 		known[key].Words, known[key].Gone = t.Words, time.Time{}
 	}
+	for _, key := range unknownAfterStart(&status) {
+		seen[key] = known[key] != nil // it may go on
+	}
 	if value, err = d.keepTold(ctx, known, value); err != nil { // so that a repetition has the same key
 		return err
 	}
@@ -130,6 +133,22 @@ func (d *Daemon) tellTroubles(ctx context.Context) error {
 	}
 	_, err = d.keepTold(ctx, known, value)
 	return errors.Join(failed, err)
+}
+
+// unknownAfterStart returns the keys of the troubles of which this process cannot tell yet whether they go on: those of agents that it
+// has not asked, and of connections that begin.
+func unknownAfterStart(st *operator.Status) (keys []string) {
+	for _, a := range st.Agents {
+		if a.Since.IsZero() {
+			keys = append(keys, config.AlertAgent+"/"+a.ID)
+		}
+	}
+	for _, w := range st.Workspaces {
+		if w.State == string(adapters.Starting) {
+			keys = append(keys, config.AlertConnection+"/"+w.ID)
+		}
+	}
+	return keys
 }
 
 // keepTold stores what was told if it is not the stored value, and returns it as a value.
