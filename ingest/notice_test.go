@@ -140,3 +140,21 @@ func TestPrivateNotices(t *testing.T) {
 		}
 	})
 }
+
+// TestAPausedMessageIsNotAnnounced: no agent will answer what people would see.
+func TestAPausedMessageIsNotAnnounced(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.Pauses = NewPauses(h.journal.Threads, time.Now)
+		if err := h.Pauses.Begin(h.Context(), Pause{Scope: "acme"}); err != nil {
+			t.Fatal(err)
+		}
+		h.work()
+		receipt, err := h.Accept(h.Context(), h.injected("a", event.Injected{Content: "it rains", Announce: true}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := h.result(receipt.ID); out.Reason != event.ReasonPaused || h.posts() != 0 {
+			t.Errorf("%+v, %d posts", out.Result, h.posts())
+		}
+	})
+}
