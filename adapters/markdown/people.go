@@ -21,8 +21,8 @@ func NewPeople(list []Person) People {
 }
 
 // Mention replaces each @Name of a person in a Markdown text by the person's token: the longest name, in any case, as a whole word,
-// outside code. If more text may follow, it returns as held the end of the text whose meaning that text could change; what it shows of a
-// longer text begins with what it shows of a shorter one.
+// outside code. If more text may follow, it returns as held the end of the text whose meaning that text could change. So a
+// longer text never changes what was shown of a shorter one.
 func (people People) Mention(text string, done bool) (shown, held string) {
 	if len(people) == 0 || !strings.Contains(text, "@") {
 		return text, ""

@@ -49,7 +49,7 @@ type request struct {
 // query returns the values of the query that a list passes on to the service.
 func (r request) query(name string) string { return r.URL.Query().Get(name) }
 
-// menu lists the pages of the menu by their groups, in its order: what happens, what needs somebody, what is configured, and who did what.
+// menu lists the pages of the menu in its order. Its groups are activity, open requests, configuration and the two logs.
 var menu = [][]link{
 	{{Name: "Overview", Path: "/"}, {Name: "Threads", Path: "/threads"}, {Name: "Runs", Path: "/runs"}},
 	{

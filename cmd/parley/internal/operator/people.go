@@ -88,7 +88,7 @@ type Held struct {
 	Others   int64 `json:"others"` // messages of others with a quotation, a reaction or a mention of the person
 }
 
-// Person returns a person, by an id or by a name that nobody else has, with what a forget would take.
+// Person returns a person and counts what a forget would take. The reference is an id, or a name that nobody else has.
 func (s *Service) Person(ctx context.Context, ref string) (Held, error) {
 	p, err := s.person(ctx, ref)
 	if err != nil {
