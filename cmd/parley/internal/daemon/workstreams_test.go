@@ -293,6 +293,7 @@ func TestAStopBelowOurPostEndsWorkstreams(t *testing.T) {
 			h.reply(asked.RunID, "Wait.")
 			h.awaitText("Wait.", h.slackTexts)
 			posts := h.slack.Posts()
+			h.awaitMetric(sent, float64(len(posts))) // until a post is recorded, nobody knows that a command is below it
 			for i, c := range []struct{ command, want string }{{"/status", "- other works for helper since "}, {"/stop", "Stopped."}, {"/stop", "nothing to stop"}} {
 				m := h.newMessage("<@" + slacktest.BotUser + "> " + c.command)
 				m.ThreadTS = posts[0].TS
