@@ -73,6 +73,14 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	if a.settings.Names && !a.settings.NoMentions {
 		input.Notes.Mentions = input.Speakers.People
 	}
+	if _, keeps := a.profile.Agent.(KeepsSessions); keeps {
+		if input.Session, err = a.Runs.Session(ctx, a.run, input.ThreadID); err != nil {
+			return input, err
+		}
+		input.KeepSession = func(session string) error {
+			return a.Runs.KeepSession(context.WithoutCancel(ctx), &a.claim.Claim, a.run, input.ThreadID, session)
+		}
+	}
 	if a.Tokens != nil {
 		if input.RunToken, err = a.Tokens.Token(ctx, a.run.ID); err != nil {
 			return input, err

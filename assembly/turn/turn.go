@@ -34,6 +34,12 @@ type TakesDocuments interface {
 	TakesDocuments() bool
 }
 
+// KeepsSessions is implemented by an Agent whose protocol has conversations of its own. It gets Session and KeepSession of assembly.Input.
+// An empty Session begins a new conversation, whatever the agent remembers: a person asked for that, or words of the thread were forgotten.
+type KeepsSessions interface {
+	KeepsSessions()
+}
+
 // Learner is implemented by an Agent that learns in which form its server accepts requests. Learnt says
 // it in words for the operator, a note each. It is called concurrently.
 type Learner interface {

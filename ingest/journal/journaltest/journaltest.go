@@ -79,6 +79,7 @@ func parts() []part {
 			{"events", eventPromises()},
 			{"rows of runs", rowPromises()},
 			{"later answers", laterPromises()},
+			{"sessions of agents", sessionPromises()},
 			{"stops", stopPromises()},
 			{"questions", questionPromises()},
 			{"previews", previewPromises()},

@@ -78,6 +78,7 @@ func (f *fixture) zebra() {
 	f.must(err)
 	f.asksWith(event.WorkstreamThread("w1"), nora("W/1", "zebra task"), "zebra task")
 	f.append(run, stream.Message{Type: stream.Thought, Text: "zebra thought", Time: f.clock.Now()})
+	f.keepSession(run, `{"title":"zebra session"}`)
 	reply := answer("zebra answer", "zebra post", "Hello Olivia Ørsted")
 	reply.Attempt = runs.Attempt{BegunAt: f.clock.Now(), Input: `["zebra input"]`, Error: "zebra attempt"}
 	reply.Metadata = func(id string, _ time.Duration) []byte {

@@ -268,6 +268,7 @@ func (f *fixture) inWorkspaces() {
 				_, err = f.launch(run.ID, id, fewWorkstreams)
 				f.must(err)
 			}
+			f.keepSession(run, "one")
 			f.commit(run, reply)
 			f.slot(f.delivery(key), time.Second)
 		}
@@ -281,7 +282,7 @@ func (f *fixture) rows() map[string]int64 {
 	f.Helper()
 	counts := map[string]int64{}
 	for _, table := range []string{
-		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state", "workstreams",
+		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state", "workstreams", "agent_sessions",
 	} {
 		counts[table] = f.count(table)
 	}

@@ -39,6 +39,9 @@ func (r *recordTx) dropWords(externalID, platformID string) {
 	}
 	for _, thread := range r.changeQuotes(externalID, platformID, func(*event.Quote) bool { return false }) {
 		runs.ForgetInputs(r.Txn, thread, r.now)
+		if r.forgets {
+			runs.ForgetSessions(r.Txn, thread)
+		}
 	}
 	envelopes.EmptyDead(r.Txn, r.Workspace, externalID, platformID)
 }

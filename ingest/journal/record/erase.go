@@ -149,8 +149,12 @@ func (s *Recorder) change(ctx context.Context, thread int64, do func(*recordTx, 
 			return nil
 		}
 		r := s.begin(tx, &claim, Entry{Workspace: claim.Workspace})
+		r.forgets = true
 		r.thread = threads.Lock(tx, &claim)
 		do(r, e)
+		if r.erased {
+			runs.ForgetSessions(tx, thread)
+		}
 		c := threads.Change{Thread: thread, Now: r.now, Deleted: r.deleted}
 		c.Save(tx, &r.saved)
 		return r

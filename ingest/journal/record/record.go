@@ -257,6 +257,7 @@ type recordTx struct {
 	pending  bool                            // the envelope is known to be pending in this thread
 	copies   bool                            // stored copies may have lost their last reference
 	erased   bool                            // words were removed
+	forgets  bool                            // they are to leave what agents remember, too
 	state    ThreadState                     // of the thread before a command
 	tells    *Tell                           // what people are told
 	rows     func(workspace string) []string // as storage.DB.Rows
@@ -427,6 +428,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 	begins := r.begins(row, d)
 	if d.Restart {
 		threads.NewContext(r.Txn, r.claim.Thread, r.thread.NextSeq-1)
+		runs.ForgetSessions(r.Txn, r.claim.Thread)
 	}
 	made, ok := messages.Insert(r.Txn, messages.Insertion{
 		Message: row, Workspace: r.Workspace, Fence: r.claim.Fence, Now: r.now, Begins: begins, Noted: d.Note, NoMemory: d.NoMemory,

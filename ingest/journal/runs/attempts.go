@@ -105,5 +105,10 @@ func Texts() []storage.Texts {
 			First: []any{""}, Columns: 2,
 			Empty: []string{`UPDATE questions SET body = '{}', answer = '' WHERE run = $1 AND $2 <> ''`},
 		},
+		{
+			Page:  `SELECT s.thread, s.session FROM agent_sessions s JOIN threads t ON t.id = s.thread WHERE t.workspace = $1 AND s.thread > $2 AND s.session <> '' ORDER BY s.thread LIMIT 200`,
+			First: []any{int64(0)}, Columns: 1,
+			Empty: []string{`DELETE FROM agent_sessions WHERE thread = $1 AND session <> '' AND $2 <> ''`},
+		},
 	}
 }

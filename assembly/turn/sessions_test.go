@@ -1,0 +1,50 @@
+package turn_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"parley/assembly"
+	"parley/assembly/turn"
+	"parley/ingest/stream"
+)
+
+// talker is an agent with conversations of its own, which it numbers.
+type talker struct {
+	sessions chan string // that its runs got
+}
+
+func (t talker) Run(_ context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	t.sessions <- input.Session
+	if err := input.KeepSession(input.Session + "+"); err != nil {
+		return err
+	}
+	return emit(stream.Message{Type: stream.Answer, Text: "ok"})
+}
+
+func (talker) KeepsSessions() {}
+
+var _ turn.KeepsSessions = talker{}
+
+// TestSessionsStay proves that an agent gets back what it has kept of its conversation about a thread, also after a restart, and that
+// another agent has no such thing.
+func TestSessionsStay(t *testing.T) {
+	agent := talker{sessions: make(chan string, 4)}
+	inBubble(t, func(d *fixture) { d.profile.Agent = agent }, func(d *fixture) {
+		d.asks("1", "one")
+		pass(time.Second)
+		d.asks("2", "two")
+		pass(time.Second)
+		d.stop()
+		d.work()
+		d.asks("3", "three")
+		pass(time.Second)
+		same(t, "sessions", []string{<-agent.sessions, <-agent.sessions, <-agent.sessions}, []string{"", "+", "++"})
+	})
+	inBubble(t, nil, func(d *fixture) {
+		d.asks("1", "one")
+		pass(time.Second)
+		same(t, "an agent without sessions can keep one", d.agent.inputs[0].KeepSession != nil, false)
+	})
+}
