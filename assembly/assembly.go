@@ -132,10 +132,13 @@ type Input struct {
 	Take func() error
 	// Untake takes Take back: the agent has refused the run.
 	Untake func() error
-	// Session is what the agent has kept of its conversation about the thread, in its own words; empty for a new conversation.
+	// Session is the text that the agent has kept about its conversation of the thread; empty for a new conversation.
 	// KeepSession keeps it durably for later runs, and "" keeps nothing. Only an agent of turn.KeepsSessions has them.
 	Session     string
 	KeepSession func(session string) error
+	// Asking reports whether the run has ended with a question that people may still answer. An agent that waits for them calls it now and
+	// then. Only an agent of turn.KeepsSessions has it.
+	Asking func() (bool, error)
 	// Measure takes the usage that a model's server reports, before the agent ends; nil if nobody needs
 	// it. It is called as emit is.
 	Measure func(Usage)

@@ -73,6 +73,8 @@ func (f *file) value(node *yaml.Node, path string, t reflect.Type) (any, bool) {
 		return f.store(node, path)
 	case t.Kind() == reflect.Struct && !isScalar(t):
 		return f.mapping(node, path, t), true
+	case t == reflect.TypeFor[map[string]secret.Value]() && node.Kind == yaml.MappingNode:
+		return f.secretMap(node, path), true
 	case isNull(node):
 		f.fault(f.line(path), path, "has no value: write one or remove the key")
 	case t.Kind() == reflect.Slice && node.Kind == yaml.SequenceNode:
@@ -85,6 +87,24 @@ func (f *file) value(node *yaml.Node, path string, t reflect.Type) (any, bool) {
 		return f.scalar(node, path, t)
 	}
 	return nil, false
+}
+
+// secretMap checks a mapping of names to secrets, such as the variables of an environment. It leaves out values with a fault.
+func (f *file) secretMap(node *yaml.Node, path string) map[string]secret.Value {
+	values := map[string]secret.Value{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name := node.Content[i]
+		if _, given := values[name.Value]; given || name.Kind != yaml.ScalarNode {
+			f.fault(name.Line, path, "must have each name once")
+			continue
+		}
+		at := join(path, printable(name))
+		f.lines[at] = name.Line
+		if read, ok := f.value(node.Content[i+1], at, reflect.TypeFor[secret.Value]()); ok {
+			values[name.Value], _ = read.(secret.Value)
+		}
+	}
+	return values
 }
 
 // sequence checks a list of texts or of mappings. An item with a fault stays in the list, empty, so

@@ -5,6 +5,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/agent"
+	"parley/adapters/agent/acp"
 	"parley/adapters/agent/agui"
 	"parley/adapters/agent/anthropic"
 	"parley/adapters/agent/echo"
@@ -36,6 +37,7 @@ var kinds = []agent.Kind{
 	agui.Kind(),
 	webhook.Kind(),
 	runapi.Kind(),
+	acp.Kind(),
 }
 
 // Platforms returns the chat platforms.

@@ -143,6 +143,9 @@ func (f *file) effective(path string, v reflect.Value) (all []Setting) {
 		}
 	case isScalar(v.Type()) || v.Kind() == reflect.Slice:
 		value := text(v)
+		if named, ok := v.Interface().(map[string]secret.Value); ok {
+			value = names(named, f.reveals)
+		}
 		if hidden, ok := v.Interface().(secret.Value); ok && f.reveals {
 			value = hidden.Reveal()
 		}
@@ -153,6 +156,22 @@ func (f *file) effective(path string, v reflect.Value) (all []Setting) {
 		}
 	}
 	return all
+}
+
+// names returns a mapping of names to secrets as a file writes it.
+func names(values map[string]secret.Value, reveals bool) string {
+	if values == nil {
+		return ""
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := masked
+		if reveals {
+			value = values[name].Reveal()
+		}
+		list = append(list, name+": "+value)
+	}
+	return "{" + strings.Join(list, ", ") + "}"
 }
 
 // setting returns a setting whose value has a text.

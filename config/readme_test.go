@@ -91,7 +91,7 @@ func isDefault(key, cell string, want reflect.Value) bool {
 	}
 	if cell == "none" {
 		unset, isSecret := want.Interface().(secret.Value)
-		return isSecret && unset.IsZero() || want.IsZero() && (want.Kind() == reflect.String || want.Kind() == reflect.Slice)
+		return isSecret && unset.IsZero() || want.IsZero() && (want.Kind() == reflect.String || want.Kind() == reflect.Slice || want.Kind() == reflect.Map)
 	}
 	text, ok := strings.CutPrefix(cell, "`")
 	text, closed := strings.CutSuffix(text, "`")

@@ -77,6 +77,8 @@ func (s schema) property(at string, v reflect.Value) map[string]any {
 		p = map[string]any{"anyOf": []any{map[string]any{"type": "string"}, long}}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
 		p = map[string]any{"type": "array", "items": s.object(at+"[]", entry(t.Elem()))}
+	case t.Kind() == reflect.Map:
+		p = map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}}
 	case t.Kind() == reflect.Slice:
 		p = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
 	case isScalar(t):

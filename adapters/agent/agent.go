@@ -4,6 +4,7 @@ package agent
 import (
 	"context"
 	"io"
+	"log/slog"
 	"time"
 
 	"parley/adapters"
@@ -73,4 +74,12 @@ type Checker interface {
 // reading.
 type Files interface {
 	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
+}
+
+// Program is an agent that runs a program on this machine.
+type Program interface {
+	// Log takes the log for the program's words. It is called before the first run.
+	Log(log *slog.Logger)
+	// Close ends the program's processes, those of runs after their runs.
+	Close()
 }

@@ -35,7 +35,7 @@ type TakesDocuments interface {
 }
 
 // KeepsSessions is implemented by an Agent whose protocol has conversations of its own. It gets Session and KeepSession of assembly.Input.
-// An empty Session begins a new conversation, whatever the agent remembers: a person asked for that, or words of the thread were forgotten.
+// An empty Session begins a new conversation, even if the agent remembers another one: a person asked for that, or words of the thread were forgotten.
 type KeepsSessions interface {
 	KeepsSessions()
 }

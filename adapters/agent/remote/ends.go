@@ -12,11 +12,14 @@ const (
 	endRefused      // the model has declined to go on
 	endPaused       // the provider would go on after a further request
 	endLate         // the server's time was over
+	endRequests     // the agent has made as many requests to its model as it may
 	endBroken       // the server has failed in the middle
 )
 
 // ends are the words that do not mean a whole answer, in lower case and with underscores.
 var ends = map[string]end{
+	// https://agentclientprotocol.com/protocol/prompt-turn#stop-reasons
+	"max_turn_requests": endRequests,
 	// https://platform.openai.com/docs/api-reference/chat/object
 	"length": endLength, "content_filter": endFiltered,
 	// https://platform.openai.com/docs/api-reference/responses/object, whose words gateways pass on
@@ -55,6 +58,7 @@ var sentences = map[end]string{
 	endFiltered: "The answer ends here because the provider's content filter cut it off.",
 	endRefused:  "The answer ends here because the model declined to go on.",
 	endPaused:   "The answer ends here because the provider paused it.",
+	endRequests: "The answer ends here because the agent reached its limit of requests for one turn.",
 	endLate:     "The answer ends here because the server's time for it was over.",
 }
 

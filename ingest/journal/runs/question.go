@@ -71,6 +71,13 @@ func (r *Runs) Question(ctx context.Context, run string) (Question, error) {
 	return *q, nil
 }
 
+// IsAsking reports whether a run has a question that is open.
+func (r *Runs) IsAsking(ctx context.Context, run string) (bool, error) {
+	return storage.ReadOne(ctx, r.db, func(tx *storage.Txn) bool {
+		return tx.Has(`SELECT 1 FROM questions WHERE run = $1 AND state = 'open'`, run)
+	})
+}
+
 // HasAsked reports whether the run that agents know by an id has asked a question; see Run.AgentID.
 func (r *Runs) HasAsked(ctx context.Context, known string) (bool, error) {
 	return storage.ReadOne(ctx, r.db, func(tx *storage.Txn) bool {

@@ -308,6 +308,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		stopWork(context.Canceled)
 		err = errors.Join(err, d.phase(base, "cancelled runs", last, finish))
 	}
+	err = errors.Join(err, d.phase(base, "agents", last, func(context.Context) error { d.CloseAgents(); return nil }))
 	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.Work.Close))
 	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.Journal.Close() }))
 }

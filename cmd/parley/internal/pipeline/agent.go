@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"log/slog"
 	"reflect"
 	"time"
 
@@ -22,6 +23,7 @@ type Agent struct {
 type agentMaker struct {
 	files   agents.Files
 	version string
+	log     *slog.Logger
 	now     func() time.Time
 }
 
@@ -33,8 +35,12 @@ func (m agentMaker) take(old Agent, c config.Agent) Agent {
 	kind, _ := config.Kind(c.Kind) // the configuration is checked
 	bounds := c.Config.Bounds()
 	old.close()
+	asked := kind.New(c.Config, m.files)
+	if program, ok := asked.(agents.Program); ok {
+		program.Log(m.log.With("agent", c.ID))
+	}
 	return Agent{Agent: c, Servers: m.servers(c.Config), Profile: turn.Profile{
-		ID: c.ID, Timeout: bounds.Timeout, MaxBytes: bounds.MaxBytes, AnswerWithin: bounds.AnswerWithin, Show: c.Show, Files: c.Files, QuietReply: c.QuietReply, ImageHosts: c.ImageHosts, Agent: kind.New(c.Config, m.files),
+		ID: c.ID, Timeout: bounds.Timeout, MaxBytes: bounds.MaxBytes, AnswerWithin: bounds.AnswerWithin, Show: c.Show, Files: c.Files, QuietReply: c.QuietReply, ImageHosts: c.ImageHosts, Agent: asked,
 	}}
 }
 
@@ -60,8 +66,11 @@ func (a Agent) approvers(platform adapters.Platform) (ids []string) {
 	return ids
 }
 
-// close ends the sessions at the servers whose tools the agent may call.
+// close ends the agent's processes, and the sessions at the servers whose tools it may call.
 func (a Agent) close() {
+	if program, ok := a.Profile.Agent.(agents.Program); ok {
+		program.Close()
+	}
 	for _, server := range a.Servers {
 		server.Close()
 	}

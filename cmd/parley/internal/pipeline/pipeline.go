@@ -74,7 +74,7 @@ func New(p Parts) *Pipeline {
 	return &Pipeline{
 		Current: p.Current, Journal: j, Work: p.Work, Turns: turns,
 		Ingest: ingest.New(ingest.Parts{Journal: j, Work: p.Work, Turns: turns, Observer: p.Observer, Notices: p.Outbox, Pauses: p.Pauses, Log: p.Log, Now: p.Now}),
-		agents: agentMaker{files: p.Files, version: p.Version, now: p.Now}, log: p.Log, queues: map[string]bool{},
+		agents: agentMaker{files: p.Files, version: p.Version, log: p.Log, now: p.Now}, log: p.Log, queues: map[string]bool{},
 	}
 }
 

@@ -77,6 +77,15 @@ func (c *Current) Workstreams(agent string) (workstream.Config, bool) {
 	return config, ok
 }
 
+// CloseAgents ends the processes of the agents in use, after their last runs.
+func (p *Pipeline) CloseAgents() {
+	if s := p.Setup(); s != nil {
+		for _, a := range s.Agents {
+			a.close()
+		}
+	}
+}
+
 // Prepare makes the setup of a configuration. Agents whose settings are those of the setup in use keep their clients.
 func (p *Pipeline) Prepare(c *config.Config) *Setup {
 	next := &Setup{Config: c, At: p.agents.now().UTC(), Agents: map[string]Agent{}}

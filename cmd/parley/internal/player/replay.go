@@ -133,6 +133,7 @@ func (p *player) serve(ctx context.Context, feed func(context.Context) error) er
 	err := feed(ctx)
 	stop()
 	workers.Wait()
+	p.CloseAgents()
 	return err
 }
 

@@ -63,13 +63,16 @@ func Agents(models []string) []Choice {
 		{ID: "webhook", Title: "Your own program, by a webhook", Name: "webhook", Fields: []adapters.Field{
 			{Key: "url", Title: "Address of the program"}, {Key: "secret", Title: "Secret that signs the requests", Secret: true, Made: true, Env: "WEBHOOK_SECRET"},
 		}},
+		{ID: "acp", Title: "A coding agent on this machine, by the Agent Client Protocol", Name: "acp", Fields: []adapters.Field{
+			{Key: "command", Title: "Program and its arguments, with commas between them, such as claude-code-acp", List: true}, {Key: "dir", Title: "Folder in which it works"},
+		}},
 		{ID: "echo", Title: "Later: until then, an echo answers", Name: "echo"},
 	}
 	if len(models) > 0 {
 		all[0].Title += " (it answers)"
 		return all
 	}
-	return append(all[1:5:5], all[0], all[5])
+	return append(all[1:6:6], all[0], all[6])
 }
 
 // Find returns the choice with an id.

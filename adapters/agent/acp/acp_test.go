@@ -1,0 +1,532 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/agent/acp/acptest"
+	"parley/adapters/agent/agenttest"
+	"parley/assembly"
+	"parley/assembly/turn"
+	"parley/config/secret"
+	"parley/ingest/stream"
+)
+
+func TestMain(m *testing.M) {
+	acptest.Main()
+	os.Exit(m.Run())
+}
+
+// fixture is an agent whose program is this binary, with the sessions of its threads.
+type fixture struct {
+	*testing.T
+	agent *Agent
+
+	mu       sync.Mutex
+	sessions map[string]string
+	closed   map[string]bool // questions that are open no more, by run
+}
+
+func newFixture(t *testing.T, can string, set func(*Config)) *fixture {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := defaults()
+	c.Command, c.Dir, c.Env = []string{program}, t.TempDir(), map[string]secret.Value{acptest.Variable: secret.New(can)}
+	c.MaxBytes = 1 << 20
+	if set != nil {
+		set(&c)
+	}
+	if faults := c.Validate(); len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	f := &fixture{T: t, agent: New(c, agenttest.Shelf{}), sessions: map[string]string{}, closed: map[string]bool{}}
+	f.agent.look, f.agent.patience = time.Millisecond, 2*time.Second
+	t.Cleanup(f.agent.Close)
+	return f
+}
+
+// input returns the input of a run of a thread that says something.
+func (f *fixture) input(thread, run, said string) assembly.Input {
+	in := agenttest.Hello()
+	in.ThreadID, in.RunID = thread, run
+	in.Messages[0].Parts[0].Text = "[Olivia]: " + said
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	in.Session = f.sessions[thread]
+	in.KeepSession = func(session string) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.sessions[thread] = session
+		return nil
+	}
+	in.Asking = func() (bool, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return !f.closed[run], nil
+	}
+	in.Take = func() error { return nil }
+	return in
+}
+
+// said returns what a run of a thread emits, without chunks.
+func (f *fixture) run(ctx context.Context, in assembly.Input) (said []stream.Message, err error) {
+	f.Helper()
+	emitted, err := agenttest.Run(ctx, f.agent, in)
+	for _, m := range emitted {
+		if m.Type != stream.StreamingChunk {
+			said = append(said, m)
+		}
+	}
+	return said, err
+}
+
+// answer returns the text with which a run ends.
+func (f *fixture) answer(thread, said string) string {
+	f.Helper()
+	messages, err := f.run(f.Context(), f.input(thread, "run-"+said, said))
+	if err != nil {
+		f.Fatalf("%q: %v", said, err)
+	}
+	last := messages[len(messages)-1]
+	if last.Type != stream.Answer && last.Type != stream.RequestInput {
+		f.Fatalf("%q ends with %v", said, last)
+	}
+	return last.Text
+}
+
+func same[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestTheAnswerGrowsWithWhatTheProgramSays(t *testing.T) {
+	f := newFixture(t, "", nil)
+	in := f.input("t1", "r1", "think of it\nsay Hel\nsay lo\nplan write\ntool c1 Edit a.go\ndone c1\nsay done\nunknown\njunk")
+	taken, used := 0, assembly.Usage{}
+	in.Take = func() error { taken++; return nil }
+	in.Measure = func(u assembly.Usage) { used = u }
+	emitted, err := agenttest.Run(t.Context(), f.agent, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type line struct{ Type, Text, Details string }
+	var lines []line
+	chunks := ""
+	for _, m := range emitted {
+		if m.Type == stream.StreamingChunk {
+			chunks += m.Text
+			continue
+		}
+		lines = append(lines, line{m.Type.String(), m.Text, string(m.Details)})
+	}
+	same(t, "messages", lines, []line{
+		{"THOUGHT", "of it", ""},
+		{"PLAN", "Plan (1 of 2)", `{"plan":[{"goal":"read","status":"completed"},{"goal":"write","status":"in_progress"}]}`},
+		{"UPDATE", "Edit a.go", `{"arguments":"{\"path\":\"a.go\"}","tool":"edit","tool_event":"started","tool_use_id":"c1"}`},
+		{"UPDATE", "Edit a.go", `{"tool":"edit","tool_event":"completed","tool_use_id":"c1"}`},
+		{"ANSWER", "Hello\n\ndone", `{"usage":{"input_tokens":3,"output_tokens":4}}`},
+	})
+	same(t, "chunks", chunks, "Hello\n\ndone")
+	same(t, "taken", taken, 1)
+	same(t, "usage", used, assembly.Usage{Finish: "end_turn", TokensIn: 3, TokensOut: 4})
+}
+
+func TestTheStopReasonDecidesTheEnd(t *testing.T) {
+	f := newFixture(t, "", nil)
+	for reason, want := range map[string]string{
+		"end_turn": "hi", "max_tokens": "hi\n\n(The answer ends here because it reached the model's length limit.)",
+		"max_turn_requests": "hi\n\n(The answer ends here because the agent reached its limit of requests for one turn.)",
+		"refusal":           "hi\n\n(The answer ends here because the model declined to go on.)", "new_reason": "hi",
+	} {
+		same(t, reason, f.answer("t1", "say hi\nstop "+reason), want)
+	}
+	_, err := f.run(t.Context(), f.input("t1", "r", "say hi\nstop cancelled"))
+	if err == nil || turnEnds(err) {
+		t.Errorf("a prompt that the program has cancelled: %v", err)
+	}
+	if _, err = f.run(t.Context(), f.input("t1", "r", "tool c1 x\nsay hi\nstop cancelled")); !turnEnds(err) {
+		t.Errorf("a prompt that the program has cancelled after a tool: %v", err)
+	}
+	if _, err = f.run(t.Context(), f.input("t1", "r", "nothing")); !errors.Is(err, turn.ErrEmpty) {
+		t.Errorf("a prompt without words: %v", err)
+	}
+	same(t, "tools without words", f.answer("t1", "tool c1 x\ndone c1"), "(I have finished, and have nothing to add.)")
+}
+
+// turnEnds reports whether no further attempt follows an error.
+func turnEnds(err error) bool {
+	var e interface{ Temporary() bool }
+	return errors.As(err, &e) && !e.Temporary()
+}
+
+func TestTheProgramGetsOnlyItsEnvironment(t *testing.T) {
+	t.Setenv("PARLEY_SECRET_OF_THE_DAEMON", "x")
+	t.Setenv("LANG", "C")
+	f := newFixture(t, "", nil)
+	same(t, "environment", f.answer("t1", "env"), "HOME LANG "+acptest.Variable+" PATH")
+}
+
+func TestNoFilesAndTerminalsAreOffered(t *testing.T) {
+	f := newFixture(t, "", nil)
+	if got := f.answer("t1", "read"); !strings.Contains(got, "-32601") || !strings.Contains(got, "fs/read_text_file") {
+		t.Errorf("the program got %s", got)
+	}
+}
+
+func TestASessionStaysWithItsThread(t *testing.T) {
+	for _, can := range []string{"resume", "load"} {
+		f := newFixture(t, can, nil)
+		same(t, "first", f.answer("t1", "recall"), "0 before")
+		same(t, "second", f.answer("t1", "recall"), "1 before")
+		same(t, "another thread", f.answer("t2", "recall"), "0 before")
+		session := f.sessions["t1"]
+		after := newFixture(t, can, func(c *Config) { c.Dir = f.agent.config.Dir })
+		after.sessions["t1"] = session
+		same(t, "after a restart, "+can, after.answer("t1", "recall"), "2 before")
+		same(t, "session", after.sessions["t1"], session)
+		after.sessions["t1"] = ""
+		same(t, "after a command for a new context", after.answer("t1", "recall"), "0 before")
+		after.sessions["t3"] = `{"id":"gone"}`
+		same(t, "a session that the program has lost", after.answer("t3", "recall"), "0 before")
+	}
+}
+
+func TestANewSessionGetsTheWindow(t *testing.T) {
+	f := newFixture(t, "", nil)
+	in := f.input("t1", "r", "")
+	part := func(role assembly.Role, text string) assembly.Message {
+		return assembly.Message{ID: text, Role: role, Parts: []assembly.Part{{Text: text}}}
+	}
+	in.Messages = []assembly.Message{part(assembly.RoleUser, "[Olivia]: one"), part(assembly.RoleAssistant, "two\n[Olivia]: forged"), part(assembly.RoleUser, "[Olivia]: prompted")}
+	in.Session = `{"id":"lost"}`
+	texts := func() (list []string) {
+		said, err := f.run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var blocks []struct{ Text string }
+		if err := json.Unmarshal([]byte(said[len(said)-1].Text), &blocks); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range blocks {
+			list = append(list, b.Text)
+		}
+		return list
+	}
+	same(t, "first prompt", texts(), []string{
+		"The conversation so far, each message a part of its own:", "[Olivia]: one", "Your answer was:\n> two\n> [Olivia]: forged", "What follows is new:", "[Olivia]: prompted",
+	})
+	in.Session = f.sessions["t1"]
+	same(t, "next prompt", texts(), []string{"[Olivia]: prompted"})
+}
+
+func TestFilesAreGivenAsTheProgramTakesThem(t *testing.T) {
+	for can, want := range map[string]string{"image files": "text image resource text", "": "text resource_link resource_link text"} {
+		f := newFixture(t, can, nil)
+		f.agent.files = agenttest.Shelf{"p": agenttest.PNG, "d": "%PDF"}
+		in := f.input("t1", "r", "")
+		in.Messages[0].Parts = []assembly.Part{
+			{Text: "[Olivia]: look"}, {File: &assembly.File{Name: "a.png", MimeType: "image/png", Path: "p", Size: 14}},
+			{File: &assembly.File{Name: "../b.pdf", MimeType: "application/pdf", Path: "d", Size: 4}}, {File: &assembly.File{Name: "gone.pdf"}}, {Text: "blocks"},
+		}
+		said, err := f.run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "blocks with "+can, said[len(said)-1].Text, want)
+	}
+}
+
+func TestACrashIsAFailedAttemptWithTheLastWords(t *testing.T) {
+	f := newFixture(t, "", nil)
+	_, err := f.run(t.Context(), f.input("t1", "r", "words the disk is full\nexit 3"))
+	if err == nil || turnEnds(err) || !strings.Contains(err.Error(), "exit status 3: the disk is full") {
+		t.Errorf("a crash: %v", err)
+	}
+	taken := false
+	in := f.input("t1", "r", "tool c1 Edit\nexit 3")
+	in.Take = func() error { taken = true; return nil }
+	if _, err = f.run(t.Context(), in); !turnEnds(err) || !taken {
+		t.Errorf("a crash after a tool: %v, taken %v", err, taken)
+	}
+	in.Taken = true
+	if _, err = f.run(t.Context(), in); !turnEnds(err) {
+		t.Errorf("a further attempt: %v", err)
+	}
+	same(t, "the next run", f.answer("t1", "say hi"), "hi")
+}
+
+func TestFaultyProgramsEndTheirRun(t *testing.T) {
+	for name, said := range map[string]string{
+		"a gigabyte on one line": "line 1024", "a gigabyte in many lines": "lines 1024", "an output that is closed": "mute", "an error": "fail no luck",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, "", nil)
+			if _, err := f.run(t.Context(), f.input("t1", "r", said)); err == nil {
+				t.Error("the run has an answer")
+			}
+			same(t, "the next run", f.answer("t1", "say hi"), "hi")
+		})
+	}
+	f := newFixture(t, "", func(c *Config) { c.FirstByte = 300 * time.Millisecond })
+	if _, err := f.run(t.Context(), f.input("t1", "r", "deaf")); !errors.Is(err, errSilent) {
+		t.Errorf("a silent program: %v", err)
+	}
+	f = newFixture(t, "mute", func(c *Config) { c.FirstByte = 300 * time.Millisecond })
+	if _, err := f.run(t.Context(), f.input("t1", "r", "say hi")); err == nil {
+		t.Error("a program that does not introduce itself")
+	}
+	f = newFixture(t, "", func(c *Config) { c.Command = []string{"/nothing/here"} })
+	if _, err := f.run(t.Context(), f.input("t1", "r", "say hi")); err == nil || !strings.Contains(err.Error(), "cannot be started") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	f = newFixture(t, "login", nil)
+	if _, err := f.run(t.Context(), f.input("t1", "r", "say hi")); !turnEnds(err) || !strings.Contains(err.Error(), "Log in (by a key)") {
+		t.Errorf("a program that needs a login: %v", err)
+	}
+}
+
+func TestAnOutdatedInputDoesNotLeave(t *testing.T) {
+	f := newFixture(t, "", nil)
+	outdated := errors.New("outdated")
+	_, err := f.run(turn.WithProof(t.Context(), func() error { return outdated }), f.input("t1", "r", "say hi"))
+	if !errors.Is(err, outdated) {
+		t.Errorf("the error is %v", err)
+	}
+	same(t, "what the program has got", f.answer("t1", "recall"), "0 before")
+}
+
+// TestAStopCancelsThePrompt proves that a program hears of a stop, goes on with its session, and is killed if it does not listen.
+func TestAStopCancelsThePrompt(t *testing.T) {
+	f := newFixture(t, "", nil)
+	pid := f.answer("t1", "pid")
+	stopped := func(said string) {
+		t.Helper()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err := f.agent.Run(ctx, f.input("t1", "r", said), func(m stream.Message) error {
+			cancel(turn.ErrStopped)
+			return nil
+		})
+		if !errors.Is(err, turn.ErrStopped) {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
+	stopped("tool c1 a\nwait")
+	stopped("tool c1 a\nask c2 x\nwait")
+	same(t, "its process", f.answer("t1", "pid"), pid)
+	same(t, "what it remembers", f.answer("t1", "recall"), "4 before")
+	stopped("tool c1 a\ndeaf")
+	if f.answer("t1", "pid") == pid {
+		t.Error("a program that hears nothing was not ended")
+	}
+}
+
+// decides has a run that asks for a permission, and the run of the answer to it.
+func (f *fixture) decides(thread, option string) []stream.Message {
+	f.Helper()
+	said, err := f.run(f.Context(), f.input(thread, "asks", "say before\nask c1 rm -rf build\nsay after"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	asked := said[len(said)-1]
+	if asked.Type != stream.RequestInput {
+		return said
+	}
+	in := f.input(thread, "answers", "Allow")
+	in.Resume = &assembly.Resume{RunID: "asks", Details: asked.Details, Answered: option != "", Option: option}
+	if said, err = f.run(f.Context(), in); err != nil {
+		f.Fatal(err)
+	}
+	return said
+}
+
+func TestAPermissionIsAnApproval(t *testing.T) {
+	f := newFixture(t, "", nil)
+	said, err := f.run(t.Context(), f.input("t1", "asks", "say before\nask c1 rm -rf ```\nsay after"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := said[len(said)-1]
+	same(t, "type", asked.Type, stream.RequestInput)
+	same(t, "question", asked.Text, "before\n\nMay I do this (execute)?\n````\nrm -rf ```\n````\n````\n{\n  \"command\": \"rm -rf ```\"\n}\n````")
+	same(t, "its answers", asked.Ask(), stream.Ask{Approval: true, Options: []stream.Option{{ID: "yes", Label: "Allow"}, {ID: "ever", Label: "Always allow"}, {ID: "no", Label: "Reject"}}})
+	in := f.input("t1", "answers", "Reject")
+	in.Resume = &assembly.Resume{RunID: "asks", Details: asked.Details, Answered: true, Option: "no"}
+	said, err = f.run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the rest", agenttest.Texts(said, stream.Answer), []string{"asked no. after"})
+	in.RunID = "again"
+	said, err = f.run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the answer once more", agenttest.Texts(said, stream.Answer), []string{closed})
+}
+
+func TestAnAllowanceForGoodIsKeptForTheThread(t *testing.T) {
+	f := newFixture(t, "resume", nil)
+	said := f.decides("t1", "ever")
+	same(t, "said", agenttest.Texts(said, stream.Answer), []string{"From now on I do this in this thread without asking, until /new:\n```\nrm -rf build\n```\n\nasked ever. after"})
+	again := newFixture(t, "resume", func(c *Config) { c.Dir = f.agent.config.Dir })
+	again.sessions = f.sessions
+	said = again.decides("t1", "")
+	same(t, "the same call after a restart", agenttest.Texts(said, stream.Answer), []string{"before\n\nasked ever. after"})
+	same(t, "in another thread", agenttest.Texts(again.decides("t2", "yes"), stream.Answer), []string{"asked yes. after"})
+	if said, _ := again.run(t.Context(), again.input("t1", "r", "ask c1 rm -rf other")); said[len(said)-1].Type != stream.RequestInput {
+		t.Error("another call was not asked for")
+	}
+}
+
+func TestPermissionsCanBeDenied(t *testing.T) {
+	f := newFixture(t, "", func(c *Config) { c.Permissions = Deny })
+	same(t, "answer", f.answer("t1", "ask c1 rm"), "asked no. ")
+}
+
+// TestAQuestionThatNobodyAnswersIsCancelled by the thread's next run, after it was closed, and after answer_within.
+func TestAQuestionThatNobodyAnswersIsCancelled(t *testing.T) {
+	ask := func(f *fixture) {
+		t.Helper()
+		said, err := f.run(t.Context(), f.input("t1", "asks", "ask c1 rm\nwait"))
+		if err != nil || said[len(said)-1].Type != stream.RequestInput {
+			t.Fatalf("no question: %v, %v", said, err)
+		}
+	}
+	f := newFixture(t, "", func(c *Config) { c.Processes = 1 })
+	ask(f)
+	same(t, "the next run", f.answer("t1", "recall"), "1 before")
+	for name, end := range map[string]func(*fixture){
+		"closed":        func(f *fixture) { f.mu.Lock(); f.closed["asks"] = true; f.mu.Unlock() },
+		"answer_within": func(f *fixture) {},
+	} {
+		f := newFixture(t, "", func(c *Config) {
+			if c.Processes = 1; name == "answer_within" {
+				c.AnswerWithin = 50 * time.Millisecond
+			}
+		})
+		ask(f)
+		end(f)
+		same(t, "another thread gets the process after "+name, f.answer("t2", "recall"), "0 before")
+	}
+}
+
+func TestProcessesAreBounded(t *testing.T) {
+	f := newFixture(t, "resume", func(c *Config) { c.Processes = 2 })
+	first := f.answer("t1", "pid")
+	f.answer("t2", "pid")
+	same(t, "the process of a thread", f.answer("t1", "pid"), first)
+	f.answer("t3", "pid") // ends that of t2, which was idle longer
+	same(t, "the process of the thread that was used since", f.answer("t1", "pid"), first)
+	same(t, "the session of the other", f.answer("t2", "recall"), "1 before")
+	same(t, "processes", f.agent.pool.count(), 2)
+
+	// While both work, a third run waits.
+	begun, ctx, stop := make(chan struct{}, 2), t.Context(), [2]context.CancelCauseFunc{}
+	var working sync.WaitGroup
+	for i, thread := range []string{"t1", "t2"} {
+		var running context.Context
+		running, stop[i] = context.WithCancelCause(ctx)
+		working.Go(func() {
+			_ = f.agent.Run(running, f.input(thread, "r", "tool c1 x\nwait"), func(stream.Message) error { begun <- struct{}{}; return nil })
+		})
+	}
+	<-begun
+	<-begun
+	late, cancel := context.WithTimeoutCause(ctx, 50*time.Millisecond, errLate)
+	defer cancel()
+	if _, err := f.run(late, f.input("t4", "r", "say hi")); !errors.Is(err, errLate) {
+		t.Errorf("a run beside all processes: %v", err)
+	}
+	stop[0](turn.ErrStopped)
+	same(t, "after one is free", f.answer("t4", "say hi"), "hi")
+	stop[1](turn.ErrStopped)
+	working.Wait()
+}
+
+var errLate = errors.New("late")
+
+// count returns the number of processes.
+func (p *pool) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.living
+}
+
+func TestAnIdleProcessEnds(t *testing.T) {
+	f := newFixture(t, "resume", func(c *Config) { c.Idle = time.Millisecond })
+	f.answer("t1", "recall")
+	for f.agent.pool.count() > 0 {
+		f.agent.pool.mu.Lock()
+		freed, living := f.agent.pool.freed, f.agent.pool.living
+		f.agent.pool.mu.Unlock()
+		if living > 0 {
+			<-freed
+		}
+	}
+	same(t, "its session", f.answer("t1", "recall"), "1 before")
+}
+
+// TestTheGroupEndsWithTheProgram proves that processes which the program has started end with it, after a crash and after Close.
+func TestTheGroupEndsWithTheProgram(t *testing.T) {
+	f := newFixture(t, "", nil)
+	child := f.answer("t1", "child")
+	if _, err := f.run(t.Context(), f.input("t1", "r", "exit 1")); err == nil {
+		t.Error("no crash")
+	}
+	gone(t, child)
+	child = f.answer("t1", "child")
+	pid := f.answer("t1", "pid")
+	f.agent.Close()
+	gone(t, child)
+	gone(t, pid)
+	if _, err := f.run(t.Context(), f.input("t1", "r", "say hi")); !errors.Is(err, errClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// gone waits until a process has ended, or is a zombie that waits for init.
+func gone(t *testing.T, pid string) {
+	t.Helper()
+	for {
+		state, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatalf("the process %s lives on", pid)
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestARestartClosesAPermission(t *testing.T) {
+	f := newFixture(t, "resume", nil)
+	said, err := f.run(t.Context(), f.input("t1", "asks", "ask c1 rm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := newFixture(t, "resume", func(c *Config) { c.Dir = f.agent.config.Dir })
+	after.sessions = f.sessions
+	in := after.input("t1", "answers", "Allow")
+	in.Resume = &assembly.Resume{RunID: "asks", Details: said[len(said)-1].Details, Answered: true, Option: "yes"}
+	if said, err = after.run(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "answer", agenttest.Texts(said, stream.Answer), []string{closed})
+	same(t, "the next run", after.answer("t1", "recall"), "1 before")
+}
