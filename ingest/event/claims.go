@@ -63,6 +63,8 @@ const (
 	KeySentBy = "sent_by"
 	// KeyProxiedBy is the bot that has posted a copy of a person's message, or the app that has written with the person's token.
 	KeyProxiedBy = "proxied_by"
+	// KeyTraceparent is the place in a trace of the caller who has sent the message, as W3C Trace Context writes it.
+	KeyTraceparent = "traceparent"
 	// KeyBlocks is the layout of the blocks in which a client sent the content, and KeyFirstFile the place of the first file.
 	KeyBlocks    = "content_blocks"
 	KeyFirstFile = "user_message_attachments"

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -288,8 +289,31 @@ func (m *Metadata) Cause() (sender string) {
 	return sender
 }
 
+// Traceparent returns the value of KeyTraceparent of a metadata object; empty for none.
+func Traceparent(metadata []byte) (value string) {
+	if !bytes.Contains(metadata, []byte(`"`+KeyTraceparent+`"`)) {
+		return ""
+	}
+	members, _ := ReadObject(metadata) // an unreadable object names nothing
+	for _, m := range members {
+		if m.Key == KeyTraceparent && m.Value[0] == '"' {
+			value, _ = Unquote(m.Value) // a valid string always decodes
+		}
+	}
+	return value
+}
+
+// WithTraceparent returns a metadata object with the value of KeyTraceparent, unless the object has the key.
+func WithTraceparent(metadata []byte, value string) []byte {
+	members, err := ReadObject(metadata)
+	if err != nil || slices.ContainsFunc(members, func(m Extra) bool { return m.Key == KeyTraceparent }) {
+		return metadata
+	}
+	return WriteObject(append(members, Extra{KeyTraceparent, quote(value)}))
+}
+
 // withoutWords are the keys outside the contract whose values are ids and times: no words of people.
-var withoutWords = []string{KeyRunID, KeyMessageID, KeyStage, KeyLatency, KeyPlannedAt, KeyCausedBy, KeyPostedBy, KeySentBy, KeyProxiedBy, KeyMentions}
+var withoutWords = []string{KeyRunID, KeyMessageID, KeyStage, KeyLatency, KeyPlannedAt, KeyCausedBy, KeyPostedBy, KeySentBy, KeyProxiedBy, KeyMentions, KeyTraceparent}
 
 // DropWords removes the words of people: the thread context, and each key that the contract does not know, unless its value is an id or
 // a time. It returns whether there were any.

@@ -94,6 +94,7 @@ func (m Message) Ends() bool { return m.OfMain() && (m.Type == Complete || m.Typ
 type Finished struct {
 	Stage   string // StageIntent, StageExecution or StageToolExecution
 	Tool    string // of StageToolExecution
+	ID      string // the agent's id of the call; empty for none
 	Latency time.Duration
 	At      time.Time // when it ended
 	Failed  bool
@@ -126,7 +127,7 @@ func FinishedOf(begun, ended time.Time, said []Message) (list []Finished) {
 		case "started":
 			open = append(open, begin{call, m.Workstream, m.Time})
 		case "completed", "failed":
-			done := Finished{Stage: StageToolExecution, Tool: call.Tool, At: m.Time, Failed: call.Event == "failed", Card: call.Card}
+			done := Finished{Stage: StageToolExecution, Tool: call.Tool, ID: call.ID, At: m.Time, Failed: call.Event == "failed", Card: call.Card}
 			if done.Failed {
 				done.Error = m.Text
 				if told := text(call.Error); told != nil {

@@ -63,8 +63,8 @@ func TestFinishedOf(t *testing.T) {
 	got = finished(`{"t":3,"d":{"tool":"search","tool_event":"started","tool_use_id":"c1"}}`, `{"t":3,"d":{"tool":"search","tool_event":"started","tool_use_id":"c2"}}`,
 		`{"t":3,"d":{"tool":"search","tool_event":"completed","tool_use_id":"c2","uiSchema":{"version":"2.0"}}}`, `{"t":3,"m":"away","d":{"tool":"search","tool_event":"failed","tool_use_id":"c1"}}`)
 	want = []stream.Finished{
-		{Stage: stream.StageToolExecution, Tool: "search", Latency: time.Second, At: after(3), Card: json.RawMessage(`{"version":"2.0"}`)},
-		{Stage: stream.StageToolExecution, Tool: "search", Latency: 3 * time.Second, At: after(4), Failed: true, Error: "away"},
+		{Stage: stream.StageToolExecution, Tool: "search", ID: "c2", Latency: time.Second, At: after(3), Card: json.RawMessage(`{"version":"2.0"}`)},
+		{Stage: stream.StageToolExecution, Tool: "search", ID: "c1", Latency: 3 * time.Second, At: after(4), Failed: true, Error: "away"},
 		{Stage: stream.StageExecution, Latency: 9 * time.Second, At: after(10)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
