@@ -64,6 +64,7 @@ type Config struct {
 	OperatorAPI       OperatorAPI       `yaml:"operator"`
 	Console           Console           `yaml:"console"`
 	Alerts            Alerts            `yaml:"alerts"`
+	Tracing           Tracing           `yaml:"tracing"`
 	// Workspaces are in the order of their files' names. The built-in one is the last.
 	Workspaces []Workspace `yaml:"-"`
 	// Warnings tell what is allowed but not safe, or probably a mistake.
@@ -238,6 +239,7 @@ func defaults() *Config {
 		OperatorAPI:       OperatorAPI{Dir: "data"},
 		Console:           Console{Listen: "127.0.0.1:8485"},
 		Alerts:            defaultAlerts(),
+		Tracing:           Tracing{Sample: 1},
 		Agents:            []Agent{agent},
 	}
 }

@@ -41,7 +41,9 @@ func TestFaultsPrintNoValue(t *testing.T) {
 	for _, line := range []string{"store: mysql://%s", "store: 'postgres://me:%s@h:x/'", "store: {url: %s}", "store: {url: 'postgres://me:%s@h:x/'}",
 		"store: {url: postgres://h/d, listen_url: %s}", "store: {url: 'postgres://me:%s@h/d', listen_url: 'postgres://me:%s@h:x/'}", "store: [%s]", "store: {%s: 1}",
 		"metrics: %s", "metrics: {token: [%s]}", "metrics: {token: *%s}", "listen: %s", "public_url: http://%s@h", "log: {level: %s}",
-		"attachments: {s3: %s}", "attachments: {s3: {secret_key: [%s]}}", "attachments: {s3: {endpoint: 'http://me:%s@h'}}", "attachments: {s3: {%s: x}}"} {
+		"attachments: {s3: %s}", "attachments: {s3: {secret_key: [%s]}}", "attachments: {s3: {endpoint: 'http://me:%s@h'}}", "attachments: {s3: {%s: x}}",
+		"tracing: {headers: %s}", "tracing: {headers: [%s]}", "tracing: {headers: {%s}}", "tracing: {headers: {'%s/': x}}", "tracing: {headers: {a: [%s]}}",
+		"tracing: {otlp: 'http://me:%s@h'}", "tracing: {link: 'http://me:%s@h/{trace}'}", "tracing: {sample: %s}"} {
 		write(t, map[string]string{"parley.yaml": strings.ReplaceAll(line, "%s", canary) + "\n", "workspaces/w.yaml": webWorkspace})
 		if _, err := config.Load(""); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", line, err)
@@ -52,7 +54,7 @@ func TestFaultsPrintNoValue(t *testing.T) {
 // filesWithSecrets returns a configuration in which every secret has a value.
 func filesWithSecrets(value string) map[string]string {
 	files := map[string]string{
-		"parley.yaml": "metrics: {token: '%s'}\nstore: {url: 'postgres://me:%s@db/x', listen_url: 'postgres://me:%s@db2/x'}\n" +
+		"parley.yaml": "metrics: {token: '%s'}\ntracing: {otlp: 'http://h', headers: {X-Api-Key: '%s'}}\nstore: {url: 'postgres://me:%s@db/x', listen_url: 'postgres://me:%s@db2/x'}\n" +
 			"attachments: {s3: {endpoint: 'http://h', bucket: abc, access_key: a, secret_key: '%s'}}\nagents: [{id: a, kind: openai, model: m, api_key: '%s'}]\n",
 		"workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: a\nbluebubbles: {url: 'http://h', password: '%s', webhook_secret: 'a-secret-%s'}\n",
 		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: a\ndiscord: {token: '%s'}\n",

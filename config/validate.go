@@ -73,6 +73,7 @@ func (c *Config) faults() event.FieldErrors {
 	check.require(c.Metrics.Token.IsZero() || !c.Metrics.Token.IsWeak(secret.MinLength), "metrics.token", "must be a random word of at least 24 characters, or be empty")
 	check.under("", c.operatorFaults())
 	check.under("alerts", c.Alerts.faults())
+	check.under("tracing", c.Tracing.faults())
 	check.require(len(c.Agents) > 0, "agents", "must list at least one agent, such as {id: echo, kind: echo}")
 	ids := unique{}
 	for i, agent := range c.Agents {
