@@ -36,10 +36,16 @@ require (
 	github.com/spf13/viper v1.21.0 // configuration
 	github.com/subosito/gotenv v1.6.0 // files with environment variables; viper's own
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
+	go.opentelemetry.io/otel v1.47.0 // traces: attributes and states of spans; with the three below 143 packages and 5.3 MB of the binary
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0 // traces: the exporter, with retries, compression, TLS and the standard variables
+	go.opentelemetry.io/otel/sdk v1.47.0 // traces: batches with a bounded queue, limits and the resource of the standard variables
+	go.opentelemetry.io/otel/trace v1.47.0 // traces: spans
+	go.opentelemetry.io/proto/otlp v1.11.0 // tests: a collector of traces; the exporter has it
 	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
 	golang.org/x/net v0.60.0 // the elements of a page that change
 	golang.org/x/term v0.46.0 // the width of a terminal, and lines that a person edits
 	golang.org/x/text v0.43.0 // the form in which people see a text
+	google.golang.org/protobuf v1.36.12 // tests: a collector of traces; the exporter has it
 	modernc.org/libc v1.77.1 // tests: a faulty file system under SQLite
 	modernc.org/sqlite v1.60.1 // the embedded store, without cgo
 	pgregory.net/rapid v1.3.0 // tests: properties
@@ -53,6 +59,7 @@ require (
 	github.com/aymerick/douceur v0.2.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/catppuccin/go v0.2.0 // indirect
+	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/charmbracelet/colorprofile v0.4.3 // indirect
 	github.com/charmbracelet/ultraviolet v0.0.0-20260811164956-006e29f97886 // indirect
@@ -66,7 +73,10 @@ require (
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	github.com/go-logr/logr v1.4.4 // indirect
+	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/gorilla/css v1.0.1 // indirect
+	github.com/grpc-ecosystem/grpc-gateway/v2 v2.30.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -96,12 +106,18 @@ require (
 	github.com/xo/terminfo v1.0.0 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
+	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
+	go.opentelemetry.io/otel/log v1.47.0 // indirect
+	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
+	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
+	google.golang.org/grpc v1.83.2 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect

@@ -17,6 +17,7 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
@@ -381,10 +382,10 @@ func (h *harness) start() (stop func()) {
 func (h *harness) Accepted(*event.Envelope, event.ThreadKey) {}
 
 // Processed implements Observer.
-func (h *harness) Processed(_ string, envelope int64, o record.Result) {
+func (h *harness) Processed(p *envelopes.Pending, o record.Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.results = append(h.results, processed{envelope, o})
+	h.results = append(h.results, processed{p.ID, o})
 }
 
 // Recorded implements Turns.

@@ -45,8 +45,9 @@ type Observer interface {
 	// Accepted tells of a payload that has become durable, before Processed tells of its result. thread is empty if the
 	// payload names only a message.
 	Accepted(envelope *event.Envelope, thread event.ThreadKey)
-	// Processed tells of the result of an envelope. Envelope is 0 for a payload that was stored already.
-	Processed(workspace string, envelope int64, result record.Result)
+	// Processed tells of the result of an envelope, of which not everything may be known. Its ID is 0 for a payload that was stored
+	// already.
+	Processed(p *envelopes.Pending, result record.Result)
 }
 
 // Notifier formats what Parley itself says to the sender of a message, and knows where people read it.
@@ -175,7 +176,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 // pendingOf returns an envelope as it was accepted.
 func pendingOf(stored envelopes.AcceptResult, envelope event.Envelope, keys event.Keys) envelopes.Pending {
 	return envelopes.Pending{
-		ID: stored.ID, Envelope: envelope, MessageUUID: stored.MessageUUID, Kind: keys.Kind, MessageID: keys.MessageID, Dedupe: keys.Dedupe,
+		ID: stored.ID, Envelope: envelope, AcceptedAt: stored.At, MessageUUID: stored.MessageUUID, Kind: keys.Kind, MessageID: keys.MessageID, Dedupe: keys.Dedupe,
 	}
 }
 
@@ -218,7 +219,7 @@ func (in *Ingest) repeated(envelope *event.Envelope, keys event.Keys) {
 	if envelope.Transport != event.Backfilled {
 		in.Log.Debug("a repeated payload is known", "workspace", envelope.Workspace, "kind", keys.Kind, "thread", keys.Thread, "key", keys.Dedupe)
 	}
-	in.Observer.Processed(envelope.Workspace, 0, record.Result{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
+	in.Observer.Processed(&envelopes.Pending{Envelope: *envelope}, record.Result{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
 }
 
 // settledAtOnce reports an envelope whose keys have its result.
@@ -226,7 +227,7 @@ func (in *Ingest) settledAtOnce(p envelopes.Pending, thread event.ThreadKey, res
 	if result.Disposition == event.Dead {
 		in.warnDead(p, thread, result.Error)
 	}
-	in.processed(p.Envelope.Workspace, p.ID, record.Result{Kind: p.Kind, Trigger: messages.TriggerNone, Result: result})
+	in.processed(&p, record.Result{Kind: p.Kind, Trigger: messages.TriggerNone, Result: result})
 }
 
 // warnDead tells the operator of a dead letter, by the names that it has on its platform.
@@ -237,13 +238,13 @@ func (in *Ingest) warnDead(p envelopes.Pending, thread event.ThreadKey, cause st
 
 // processed reports the result of an envelope to the log, unless warnDead has, to the observer and to
 // every Wait.
-func (in *Ingest) processed(workspace string, envelope int64, result record.Result) {
+func (in *Ingest) processed(p *envelopes.Pending, result record.Result) {
 	if result.Disposition != event.Dead {
-		in.Log.Debug("an envelope is processed", "workspace", workspace, "envelope", envelope, "kind", result.Kind,
+		in.Log.Debug("an envelope is processed", "workspace", p.Envelope.Workspace, "envelope", p.ID, "kind", result.Kind,
 			"thread", result.Thread, "disposition", result.Disposition, "trigger", result.Trigger, "reason", result.Reason)
 	}
-	in.Observer.Processed(workspace, envelope, result)
-	in.waiters.Wake(envelope)
+	in.Observer.Processed(p, result)
+	in.waiters.Wake(p.ID)
 }
 
 // Wait waits for an envelope's result. It returns nil if ctx ends first.

@@ -133,7 +133,7 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	var unreadable unreadableError
 	switch {
 	case err == nil:
-		in.recorded(w, c, t.ID, entry.Agent, result)
+		in.recorded(w, c, &t.Pending, entry.Agent, result)
 		return result.Pending > 0, nil
 	case ctx.Err() != nil, errors.Is(err, storage.ErrFenced), errors.Is(err, envelopes.ErrSettled), storage.Unavailable(err):
 		return false, fmt.Errorf("record an envelope: %w", err)
@@ -149,9 +149,9 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 }
 
 // recorded reports the result of a recorded envelope.
-func (in *Ingest) recorded(w *workspace, c *work.Claim, envelope int64, agent string, result record.Result) {
+func (in *Ingest) recorded(w *workspace, c *work.Claim, p *envelopes.Pending, agent string, result record.Result) {
 	if !result.Waits {
-		in.processed(w.config.ID, envelope, result)
+		in.processed(p, result)
 	}
 	if result.Reason == event.ReasonLoopGuard {
 		in.Log.Warn("the loop guard stops the answers in a channel", "workspace", w.config.ID, "thread", result.Thread)
@@ -223,6 +223,6 @@ func (in *Ingest) Review(ctx context.Context) error {
 func (in *Ingest) ReviewOnce(ctx context.Context, deadline time.Time) error {
 	moved := func(thread int64) { in.Work.Wake(work.Intake, "", thread) }
 	return in.Journal.Envelopes.ReviewWaiting(ctx, deadline, moved, func(s envelopes.Result) {
-		in.processed(s.Workspace, s.Envelope, record.Result{Kind: s.Kind, Trigger: messages.TriggerNone, Result: s.Result})
+		in.processed(&envelopes.Pending{ID: s.Envelope, Envelope: event.Envelope{Workspace: s.Workspace}}, record.Result{Kind: s.Kind, Trigger: messages.TriggerNone, Result: s.Result})
 	})
 }

@@ -18,7 +18,8 @@ func (in *Ingest) accept(ctx context.Context, w *workspace, request envelopes.Ac
 	if entry, ok := in.promptEntry(ctx, w, &request); ok {
 		result, err = in.Journal.Recorder.AcceptEntry(ctx, request, entry, func(made envelopes.AcceptResult, r record.Result) {
 			in.Observer.Accepted(&request.Envelope, request.Keys.Thread)
-			in.recorded(w, in.Work.Adopt(made.Claim, made.At), made.ID, entry.Agent, r)
+			p := pendingOf(made, request.Envelope, request.Keys)
+			in.recorded(w, in.Work.Adopt(made.Claim, made.At), &p, entry.Agent, r)
 			if r.Pending > 0 {
 				in.Work.Wake(work.Intake, "", made.Thread)
 			}

@@ -32,6 +32,13 @@ type Config interface {
 	Bounds() Bounds
 }
 
+// Modelled is a Config whose agent is a model.
+type Modelled interface {
+	Config
+	// ModelName returns the name by which the server knows the model.
+	ModelName() string
+}
+
 // Bounds are the bounds of an agent's runs.
 type Bounds struct {
 	Timeout       time.Duration // of one run

@@ -87,8 +87,10 @@ type Platform struct {
 	Page string
 }
 
-// Observer sees the final state of each delivery, and the first post of each run. It is called concurrently.
+// Observer sees each call about a delivery, its final state, and the first post of each run. It is called concurrently.
 type Observer interface {
+	// Sending returns the context of a call about a delivery.
+	Sending(ctx context.Context, d *outbox.Delivery) context.Context
 	Delivery(d *outbox.Delivery, state outbox.State)
 	// Answered is called when the first post of a run is on the platform. asked is when the oldest message that
 	// the run answers was accepted.
@@ -238,7 +240,7 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *outbox.Delivery, p
 // it did. A panic is a failure of f, not of the process, and its outcome is unclear.
 func (o *Outbox) call(ctx context.Context, platform Platform, d *outbox.Delivery, sendBy time.Time, f func(ctx context.Context) error) (err error) {
 	left := sendBy.Sub(o.Now())
-	calling, cancel := context.WithTimeout(ctx, left)
+	calling, cancel := context.WithTimeout(o.Observer.Sending(ctx, d), left)
 	defer cancel()
 	defer adapters.Recover(o.Log, &err, "about", d.Key)
 	if calling.Err() != nil || left < platform.Limits.Timeout-lateStart {

@@ -28,6 +28,7 @@ import (
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
+	"parley/ingest/trace"
 	"parley/ingest/work"
 )
 
@@ -313,6 +314,11 @@ func (o *fixture) setGone(gone bool) {
 
 // Answered implements deliver.Observer.
 func (o *fixture) Answered(string, time.Time) {}
+
+// Sending implements deliver.Observer.
+func (o *fixture) Sending(ctx context.Context, d *outbox.Delivery) context.Context {
+	return trace.With(ctx, trace.Place{Trace: [16]byte{1}}.At(d.Key))
+}
 
 // Delivery implements deliver.Observer.
 func (o *fixture) Delivery(_ *outbox.Delivery, state outbox.State) {

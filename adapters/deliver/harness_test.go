@@ -29,6 +29,7 @@ import (
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	"parley/ingest/stream"
+	"parley/ingest/trace"
 	"parley/ingest/work"
 )
 
@@ -144,6 +145,11 @@ func (e observedEngine) Write(ctx context.Context, options storage.WriteOptions,
 		written()
 	}
 	return err
+}
+
+// Sending implements deliver.Observer.
+func (h *harness) Sending(ctx context.Context, d *outbox.Delivery) context.Context {
+	return trace.With(ctx, trace.Place{Trace: [16]byte{1}}.At(d.Key))
 }
 
 // Delivery implements deliver.Observer.

@@ -15,6 +15,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/threads"
+	"parley/ingest/trace"
 	"parley/ingest/work"
 )
 
@@ -145,6 +146,7 @@ func (s hookSender) Send(ctx context.Context, post adapters.Post) (string, error
 	if err != nil {
 		return "", adapters.Permanently("the address of deliver is not usable")
 	}
+	trace.SetHeader(ctx, request.Header)
 	response, _, err := httpcall.Do(s.outbox.programs, request, maxHookAnswer)
 	if err == nil {
 		err = httpcall.RefusalOf(response)

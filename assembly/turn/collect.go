@@ -35,6 +35,9 @@ type collector struct {
 	first    time.Time       // the time of the first message
 	refused  error           // a message was too long or malformed
 
+	tells bool             // told is filled
+	told  []stream.Message // the whole messages, with their times
+
 	streamed stream.Streamed
 	// The bytes of tokens, of answers, and of other whole messages.
 	chunkBytes, answerBytes, messageBytes int64
@@ -76,8 +79,13 @@ func (c *collector) emit(m stream.Message) error {
 		}
 	}
 	c.events.add(m)
-	if !chunk {
-		c.note(m)
+	if chunk {
+		return nil
+	}
+	c.note(m)
+	if c.tells {
+		m.Time = c.now()
+		c.told = append(c.told, m.WithoutResult())
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ import (
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
+	"parley/ingest/trace"
 	"parley/ingest/work"
 )
 
@@ -146,6 +147,7 @@ func (e *engine) Write(ctx context.Context, options storage.WriteOptions, fn fun
 // the Runner's outbox, files, observer, workspaces and agents.
 type fixture struct {
 	hangs  bool              // the place of the copies
+	at     trace.Place       // of the attempts; usually zero
 	copies map[string]string // the bytes of the files that can be copied, by name
 	// recorded is called after each commit of the intake, before the runner is told; nil
 	// for none.
@@ -399,6 +401,11 @@ func (d *fixture) Keep(ctx context.Context, _, _ string, a files.Attachment) (fi
 		a.State, a.Path = files.Stored, a.Name
 	}
 	return a, d.copying[a.Name]
+}
+
+// RunBegins implements turn.Observer.
+func (d *fixture) RunBegins(ctx context.Context, _ *runs.Run, _ time.Time) context.Context {
+	return trace.With(ctx, d.at)
 }
 
 // RunEnded implements turn.Observer.

@@ -20,6 +20,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/stream"
+	"parley/ingest/trace"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -52,6 +53,8 @@ type attempt struct {
 // whether the thread may have a further turn now.
 func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	a.asked.BegunAt = a.Now()
+	asking = a.Observer.RunBegins(asking, a.run, a.asked.BegunAt)
+	a.said.tells = !trace.From(asking).IsZero()
 	a.said.events = a.newRecorder(ctx)
 	err = a.ask(ctx, asking)
 	if a.preview != nil {
@@ -66,7 +69,8 @@ func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	if err != nil {
 		a.report.Outcome, a.report.Err = LeftOff, err
 	}
-	a.report.Took, a.report.Usage = a.Now().Sub(a.asked.BegunAt), a.asked.usage
+	a.toldTools()
+	a.report.BegunAt, a.report.Took, a.report.Usage = a.asked.BegunAt, a.Now().Sub(a.asked.BegunAt), a.asked.usage
 	if !a.said.first.IsZero() {
 		a.report.FirstToken = a.said.first.Sub(a.asked.BegunAt)
 	}

@@ -146,9 +146,10 @@ type Tools interface {
 	Call(ctx context.Context, run *runs.Run, key string, call runinput.Call) (result string, err error)
 }
 
-// Observer sees the end of each attempt of a run, for metrics and for replay. It is
-// called concurrently.
+// Observer sees the attempts of runs, for metrics, traces and replay. It is called concurrently.
 type Observer interface {
+	// RunBegins returns the context of an attempt that begins now.
+	RunBegins(ctx context.Context, run *runs.Run, now time.Time) context.Context
 	RunEnded(run *runs.Run, report Report)
 }
 
@@ -177,8 +178,11 @@ type Report struct {
 	Card    string            // the card of the reply in plain text; empty for none
 	CardErr error             // the faults of a card that is not shown; nil for none
 	Err     error
+	BegunAt time.Time
 	Took    time.Duration
 	Usage   assembly.Usage
+	// Tools are the calls of tools in an attempt whose context has a place in a trace; nil in any other.
+	Tools []Tool
 	// FirstToken is the time to the agent's first message; 0 if it said nothing.
 	FirstToken time.Duration
 }

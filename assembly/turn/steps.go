@@ -118,9 +118,12 @@ func (a *attempt) call(ctx context.Context, key string, c runinput.Call) (result
 		result, _ := json.Marshal(map[string]string{"error": "the tool " + c.Name + " cannot be called here"}) // strings
 		return string(result), nil
 	}
-	err = a.insist(ctx, func(context.Context) (err error) {
-		result, err = a.Tools.Call(ctx, a.run, key, c) // a stop of the run ends the call
-		return err
+	result, err = a.traced(ctx, c, func(ctx context.Context) (result string, err error) {
+		err = a.insist(ctx, func(context.Context) (err error) {
+			result, err = a.Tools.Call(ctx, a.run, key, c) // a stop of the run ends the call
+			return err
+		})
+		return result, err
 	})
 	return event.Text(result), err
 }

@@ -55,6 +55,11 @@ type Config struct {
 	remote.OtherTools  `yaml:",inline"`
 }
 
+var _ agent.Modelled = (*Config)(nil)
+
+// ModelName implements agent.Modelled.
+func (c *Config) ModelName() string { return c.Model }
+
 // DefaultConfig returns the defaults. Model and APIKey have none.
 func DefaultConfig() Config {
 	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(), Documents: remote.DefaultDocuments(), ClientTools: remote.DefaultClientTools()}

@@ -33,7 +33,13 @@ type Config struct {
 	remote.OtherTools  `yaml:",inline"`
 }
 
-var _ agent.ToolUser = (*Config)(nil)
+var (
+	_ agent.ToolUser = (*Config)(nil)
+	_ agent.Modelled = (*Config)(nil)
+)
+
+// ModelName implements agent.Modelled.
+func (c *Config) ModelName() string { return c.Model }
 
 // DefaultConfig returns the defaults: a model server on this machine. Model has none.
 func DefaultConfig() Config {

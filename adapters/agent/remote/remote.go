@@ -28,6 +28,7 @@ import (
 	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/event"
+	"parley/ingest/trace"
 )
 
 // overhead is the number of bytes that a response may have for each byte of text that the
@@ -180,6 +181,7 @@ func (c *Client) Request(ctx context.Context, address, run string, body io.Reade
 	}
 	request.Header.Set("Accept", "text/event-stream, application/json")
 	request.Header.Set("User-Agent", "parley")
+	trace.SetHeader(ctx, request.Header)
 	if token, _ := ctx.Value(runTokenKey{}).(secret.Value); !token.IsZero() {
 		request.Header.Set(RunTokenHeader, token.Reveal())
 	}

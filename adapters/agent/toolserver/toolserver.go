@@ -23,6 +23,7 @@ import (
 	"parley/adapters/agent"
 	"parley/assembly/runinput"
 	"parley/ingest/event"
+	"parley/ingest/trace"
 )
 
 const (
@@ -180,6 +181,7 @@ type transport struct{ server agent.ToolServer }
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", "parley")
+	trace.SetHeader(r.Context(), r.Header)
 	if !t.server.Token.IsZero() {
 		r.Header.Set("Authorization", "Bearer "+t.server.Token.Reveal())
 	}

@@ -20,7 +20,7 @@ func (g Gate) WithOrigins(next http.Handler) http.Handler {
 		if slices.ContainsFunc(sharedPaths, shared) && g.admitsOrigin(w, r) && r.Method == http.MethodOptions {
 			header := w.Header()
 			header.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
-			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Last-Event-ID")
+			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Traceparent")
 			header.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return

@@ -16,6 +16,7 @@ import (
 	"parley/adapters/markdown"
 	"parley/ingest/card"
 	"parley/ingest/event"
+	"parley/ingest/trace"
 )
 
 const (
@@ -272,6 +273,7 @@ func (a *Adapter) call(ctx context.Context, out outgoing) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, &adapters.SendError{Failure: adapters.NotSent, Err: ctx.Err()}
 	}
+	trace.SetHeader(ctx, request.Header)
 	answer, raw, err := httpcall.Do(a.client, request, maxAnswer)
 	a.meter.Count(out.Type, answer)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"parley/adapters/web/payload"
 	"parley/ingest/card"
 	"parley/ingest/event"
+	"parley/ingest/trace"
 )
 
 // injection is the body of a message that a program injects.
@@ -42,7 +43,7 @@ func (a API) inject(w http.ResponseWriter, r *http.Request, workspace string, ca
 	m.ID, m.Thread, m.Channel, m.Parent = event.InjectedID(by, id), at.Thread, at.Channel.ID, at.Channel.Parent
 	m.ReplyTo, m.OpenedOn, m.FollowUp = at.ReplyTo, at.OpenedOn, at.FollowUp
 	m.Alone = !at.New && !caller.Reads(workspace)
-	m.Direct, m.Metadata = at.Channel.Type == event.ChannelDirect, string(n.Metadata)
+	m.Direct, m.Metadata = at.Channel.Type == event.ChannelDirect, string(trace.Into(r.Context(), n.Metadata))
 	for _, f := range n.Attachments {
 		m.Files = append(m.Files, event.InjectedFile{
 			Attachment: event.Attachment{ID: path.Base(f.Path), Name: f.Name, MimeType: f.MimeType, Size: f.Size}, At: event.Copy{Bucket: f.Bucket, Path: f.Path},

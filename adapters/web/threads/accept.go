@@ -9,6 +9,7 @@ import (
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
+	"parley/ingest/trace"
 )
 
 // recordTimeout bounds a POST's wait for the recording of its message.
@@ -37,6 +38,7 @@ func (a API) envelope(workspace string, b payload.Body) event.Envelope {
 // Send passes a complete body for a workspace to the durable accept, and waits until its message is
 // recorded.
 func (a API) Send(r *http.Request, workspace string, b payload.Body) (s Accepted, err error) {
+	b.Metadata = trace.Into(r.Context(), b.Metadata)
 	return a.Give(r, a.envelope(workspace, b))
 }
 

@@ -21,8 +21,10 @@ var ErrSettled = errors.New("the envelope is settled already")
 type Pending struct {
 	ID       int64
 	Envelope event.Envelope
-	Attempts int64 // reported failures
-	Claims   int64 // claims of its thread that ended with their process while it was next
+	// AcceptedAt is when it became durable; zero if that is not known.
+	AcceptedAt time.Time
+	Attempts   int64 // reported failures
+	Claims     int64 // claims of its thread that ended with their process while it was next
 	// MessageUUID is the UUID of the message that it makes.
 	MessageUUID string
 	Kind        event.Kind
@@ -33,11 +35,11 @@ type Pending struct {
 }
 
 // pendingColumns are the columns of envelopes that a Pending has; see dest.
-const pendingColumns = `id, workspace, platform, transport, received_at, body, attempts, claims, message_uuid, kind, message_id, dedupe_key, resubmitted_at`
+const pendingColumns = `id, workspace, platform, transport, received_at, accepted_at, body, attempts, claims, message_uuid, kind, message_id, dedupe_key, resubmitted_at`
 
 // dest is the scan target for pendingColumns.
 func (p *Pending) dest() []any {
-	return []any{&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &p.Envelope.ReceivedAt, &p.Envelope.Body,
+	return []any{&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &p.Envelope.ReceivedAt, &p.AcceptedAt, &p.Envelope.Body,
 		&p.Attempts, &p.Claims, &p.MessageUUID, (*string)(&p.Kind), &p.MessageID, &p.Dedupe, &p.Resubmitted}
 }
 

@@ -33,6 +33,7 @@ import (
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
@@ -324,7 +325,7 @@ func (w wakes) Recorded(c *work.Claim, agent string, result record.Result) {
 type nobody struct{}
 
 func (nobody) Accepted(*event.Envelope, event.ThreadKey)                              {}
-func (nobody) Processed(string, int64, record.Result)                                 {}
+func (nobody) Processed(*envelopes.Pending, record.Result)                            {}
 func (nobody) Notice(*journalruns.Run, string) []outbox.Post                          { return nil }
 func (nobody) Announce(*journalruns.Run, *event.Message) []outbox.Post                { return nil }
 func (nobody) Clear(*journalruns.Run) []outbox.Post                                   { return nil }

@@ -17,7 +17,7 @@ import (
 // folder: every platform has the same rooms.
 var layers = [][]string{
 	0:  {"ingest/event", "ingest/wake", "ingest/stream", "config/secret", "adapters/guard"},
-	1:  {"adapters/adaptertest/faults", "adapters/browsertest", "ingest/card/...", "assembly/lookalike", "ingest/journal/storage/..."},
+	1:  {"ingest/trace", "adapters/adaptertest/faults", "adapters/browsertest", "ingest/card/...", "assembly/lookalike", "ingest/journal/storage/..."},
 	2:  {"adapters", "adapters/emoji", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/sse", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/plan", "assembly/runinput"},
 	3:  {"adapters/supervise", "ingest/journal/messages", "ingest/journal/transfer"},
 	4:  {"ingest/journal/envelopes", "ingest/journal/outbox"},
@@ -35,7 +35,7 @@ var layers = [][]string{
 	16: {"adapters/agent/remote", "adapters/web/runs", "adapters/web/speak"},
 	17: {"adapters/agent/...", "adapters/web", "adapters/web/tools", "adapters/*/internal/*"},
 	18: {"config"},
-	19: {"cmd/parley/internal/operator", "cmd/parley/internal/chat", "cmd/parley/internal/pipeline", "cmd/parley/internal/boot"},
+	19: {"cmd/parley/internal/operator", "cmd/parley/internal/chat", "cmd/parley/internal/pipeline", "cmd/parley/internal/boot", "cmd/parley/internal/traces"},
 	20: {"cmd/parley/internal/console", "cmd/parley/internal/doctor", "cmd/parley/internal/figures", "cmd/parley/internal/player"},
 	21: {"cmd/parley/internal/daemon", "cmd/internal/command", "cmd/parley-bench/internal/figure"},
 	22: {"cmd/parley-bench/internal/ledger", "cmd/parley/internal/setup"},

@@ -78,6 +78,9 @@ func printRun(on display, x operator.Run, now time.Time) error {
 	t.fact("thread", oneLine(string(x.Thread)))
 	t.fact("agent", x.Agent)
 	t.fact("begun", clock(now, x.BegunAt))
+	if x.TraceID != "" {
+		t.fact("trace", oneLine(cmp.Or(x.TraceLink, x.TraceID)))
+	}
 	if x.Error != "" {
 		t.fact("error", cell{oneLine(x.Error), red})
 	}

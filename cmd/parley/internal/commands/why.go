@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,9 @@ func whyText(on display, w operator.Why, now time.Time) string {
 	}
 	for _, s := range w.Steps {
 		fmt.Fprintf(&b, "  %s  %-9s %s\n", on.paint(dim, clockMS(now, s.At)), s.What, replay.Visible(strings.TrimSpace(s.Detail+" "+s.Link)))
+	}
+	if w.TraceID != "" {
+		fmt.Fprintf(&b, "  Trace: %s\n", replay.Visible(cmp.Or(w.TraceLink, w.TraceID)))
 	}
 	if w.Run != "" { // the reason for which the run began is not why it has no answer
 		fmt.Fprintf(&b, "  %s  %s: %s\n", on.paint(red, "NOT ANSWERED"), w.Run, replay.Visible(w.RunWords))

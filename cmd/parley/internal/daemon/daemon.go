@@ -26,6 +26,7 @@ import (
 	"parley/cmd/parley/internal/figures"
 	"parley/cmd/parley/internal/operator"
 	"parley/cmd/parley/internal/pipeline"
+	"parley/cmd/parley/internal/traces"
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/attach"
@@ -62,6 +63,7 @@ type Daemon struct {
 	files       *attach.Store
 	storage     files.Storage
 
+	traces     *traces.Traces // nil for none
 	listener   net.Listener
 	server     *http.Server
 	operator   *operator.Service
@@ -168,6 +170,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	d.files.Refused = func(err error) { d.log.Warn("files are refused; messages go on without them", "err", err) }
 	d.files.Changed, d.version = d.filesChanged, o.Version
+	if err := d.openTraces(ctx, o.Config, j); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
 	d.assemble(o.Config, current, j, scheduler)
 	if err := d.configure(ctx, o.Config); err != nil {
 		return nil, errors.Join(err, d.Journal.Close())
@@ -219,7 +224,7 @@ func (d *Daemon) share(engine storage.Engine) journal.Options {
 // assemble makes the components that a message passes through.
 func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journal.Journal, scheduler *work.Scheduler) {
 	kept := attachments{d.files, j.Files, &d.accounts, d.log}
-	d.watch = &figures.Watch{Metrics: d.metrics, Steps: new(operator.Steps), Workspaces: &d.accounts, Profiles: current, Log: d.log, Now: d.now}
+	d.watch = &figures.Watch{Metrics: d.metrics, Steps: new(operator.Steps), Workspaces: &d.accounts, Profiles: current, Traces: d.traces, Log: d.log, Now: d.now}
 	d.storage = d.newStorage(c.Attachments)
 	d.pauses = ingest.NewPauses(j.Threads, d.wall)
 	d.outbox = deliver.New(deliver.Parts{
@@ -309,6 +314,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 		err = errors.Join(err, d.phase(base, "cancelled runs", last, finish))
 	}
 	err = errors.Join(err, d.phase(base, "agents", last, func(context.Context) error { d.CloseAgents(); return nil }))
+	var sending sync.WaitGroup
+	sending.Go(func() { _ = d.phase(base, "traces", max(last, time.Until(end)), d.traces.Close) }) // lost spans are no failure of the stop
+	defer sending.Wait()
 	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.Work.Close))
 	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.Journal.Close() }))
 }

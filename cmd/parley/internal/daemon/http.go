@@ -72,7 +72,7 @@ func (d *Daemon) newServer() *http.Server {
 	}
 	mux.HandleFunc(everyPath, func(w http.ResponseWriter, r *http.Request) { unrouted(mux, w, r) })
 	server := &http.Server{
-		Handler:           api.Gate.WithOrigins(mux),
+		Handler:           d.traces.Handler(api.Gate.WithOrigins(mux)),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      requestTimeout,

@@ -23,6 +23,7 @@ type model struct {
 // modelRequest is one request to the model.
 type modelRequest struct {
 	run      string // the Idempotency-Key
+	place    string // in a trace: the Traceparent
 	messages []chatMessage
 	tools    []string        // their names
 	gone     <-chan struct{} // closed when the daemon hangs up
@@ -51,7 +52,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not a chat completion", http.StatusBadRequest)
 		return
 	}
-	a := &modelRequest{run: r.Header.Get("Idempotency-Key"), messages: request.Messages, gone: r.Context().Done(), reply: make(chan func(http.ResponseWriter))}
+	a := &modelRequest{run: r.Header.Get("Idempotency-Key"), place: r.Header.Get("Traceparent"), messages: request.Messages, gone: r.Context().Done(), reply: make(chan func(http.ResponseWriter))}
 	for _, tool := range request.Tools {
 		a.tools = append(a.tools, tool.Function.Name)
 	}

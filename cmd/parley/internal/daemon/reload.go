@@ -122,5 +122,5 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 // atStart reports whether a key of parley.yaml takes effect only at the next start.
 func atStart(key string) bool {
 	block := strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune(".[:", r) })[0]
-	return slices.Contains([]string{"listen", "store", "remembered_windows", "attachments", "operator", "console"}, block)
+	return slices.Contains([]string{"listen", "store", "remembered_windows", "attachments", "operator", "console", "tracing"}, block)
 }

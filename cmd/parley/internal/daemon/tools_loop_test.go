@@ -18,6 +18,7 @@ const serverToken = "canary-mcp-40c9b1-7d2e60af"
 type toolServer struct {
 	*httptest.Server
 	calls atomic.Int64
+	place atomic.Value // in a trace: the Traceparent of the last call
 }
 
 func newToolServer(t *testing.T) *toolServer {
@@ -39,6 +40,7 @@ func newToolServer(t *testing.T) *toolServer {
 			http.Error(w, "no "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 			return
 		}
+		s.place.Store(r.Header.Get("Traceparent"))
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)

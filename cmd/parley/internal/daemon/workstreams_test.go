@@ -70,7 +70,7 @@ agents:
   - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `, workstreams: {agents: [echo, helper, other], max: ` + strconv.Itoa(most) + `}, show: ` + show + `}
   - {id: other, kind: webhook, url: "` + hook.URL + `", secret: ` + otherSecret + `}
   - {id: echo, kind: echo}
-`
+` + p.main
 	l.harness = open(t, p)
 	return l
 }

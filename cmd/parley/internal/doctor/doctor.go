@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options) []Check {
 	if len(faults) > 0 {
 		return append(fromFaults(Fault, faults), v.daemon(ctx)...)
 	}
-	parts := []func(context.Context) []Check{v.store, v.daemon, v.clocks, v.asked, v.files, v.backup}
+	parts := []func(context.Context) []Check{v.store, v.daemon, v.clocks, v.asked, v.files, v.backup, v.traces}
 	found := make([][]Check, len(parts))
 	done := make(chan struct{})
 	for i, part := range parts {

@@ -1,14 +1,17 @@
 package figures
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"parley/adapters/deliver"
 	"parley/assembly/turn"
 	"parley/cmd/parley/internal/operator"
+	"parley/cmd/parley/internal/traces"
 	"parley/ingest"
 	"parley/ingest/event"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
@@ -34,6 +37,7 @@ type Watch struct {
 	Steps      *operator.Steps
 	Workspaces Workspaces
 	Profiles   Profiles
+	Traces     *traces.Traces // nil for none
 	Log        *slog.Logger
 	Now        func() time.Time
 
@@ -63,7 +67,9 @@ func (w *Watch) Accepted(envelope *event.Envelope, thread event.ThreadKey) {
 }
 
 // Processed implements ingest.Observer.
-func (w *Watch) Processed(workspace string, _ int64, r record.Result) {
+func (w *Watch) Processed(p *envelopes.Pending, r record.Result) {
+	workspace := p.Envelope.Workspace
+	w.Traces.Recorded(p, r)
 	reason := r.Reason
 	if r.Disposition == event.Duplicate {
 		reason = "duplicate"
@@ -97,12 +103,18 @@ func decision(r record.Result) string {
 	return string(r.Kind) + ", " + what
 }
 
+// RunBegins implements turn.Observer.
+func (w *Watch) RunBegins(ctx context.Context, run *runs.Run, now time.Time) context.Context {
+	return w.Traces.RunBegins(ctx, run, now)
+}
+
 // RunEnded implements turn.Observer.
 func (w *Watch) RunEnded(run *runs.Run, r turn.Report) {
 	if result := ticked[r.Outcome]; result != "" && run.IsScheduled() {
 		w.TickEnded(run.Workspace, result)
 	}
 	w.attempted(run, r)
+	w.Traces.RunEnded(run, r)
 	w.readable(run, r)
 	s := operator.Step{
 		Workspace: run.Workspace, Thread: string(run.ThreadKey), What: operator.StepAttempt, Agent: run.Agent, MS: r.Took.Milliseconds(), Detail: string(r.Outcome),
@@ -125,8 +137,14 @@ func (w *Watch) TickEnded(workspace string, result schedules.Result) {
 	w.Metrics.ticks.WithLabelValues(workspace, string(result)).Inc()
 }
 
+// Sending implements deliver.Observer.
+func (w *Watch) Sending(ctx context.Context, d *outbox.Delivery) context.Context {
+	return w.Traces.Sending(ctx, d)
+}
+
 // Delivery implements deliver.Observer.
 func (w *Watch) Delivery(sent *outbox.Delivery, state outbox.State) {
+	w.Traces.Delivered(sent, state, w.Now())
 	w.Metrics.delivered(sent.Workspace, state, w.Now().Sub(sent.CreatedAt))
 	w.step(operator.Step{
 		Workspace: sent.Workspace, Thread: string(sent.ThreadKey), What: operator.StepDelivery, MS: max(0, w.Now().Sub(sent.CreatedAt).Milliseconds()), Detail: string(state),

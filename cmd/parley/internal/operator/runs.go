@@ -57,7 +57,7 @@ func (s *Service) Runs(ctx context.Context, by Caller, f listing.RunFilter) (Lis
 	defer end()
 	items := make([]Run, len(rows))
 	for i, r := range rows {
-		items[i] = Run{r, name(r.Workspace, r.Channel, r.Room)}
+		items[i] = Run{Run: r, ChannelName: name(r.Workspace, r.Channel, r.Room)}
 	}
 	return pageOf(items, next), nil
 }
@@ -66,6 +66,7 @@ func (s *Service) Runs(ctx context.Context, by Caller, f listing.RunFilter) (Lis
 type Run struct {
 	listing.Run
 	ChannelName string `json:"channel_name,omitempty"`
+	Traced             // a list of runs has none
 }
 
 // Run returns a run by an id of any kind; see listing.RunID.
@@ -74,7 +75,7 @@ func (s *Service) Run(ctx context.Context, by Caller, id string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	return Run{run, s.channelName(ctx, by, run.Workspace, run.Channel, run.Room)}, nil
+	return Run{run, s.channelName(ctx, by, run.Workspace, run.Channel, run.Room), s.traceOfRun(ctx, run.ID)}, nil
 }
 
 // Retry is the result of RetryRun.

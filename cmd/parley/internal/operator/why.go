@@ -70,6 +70,7 @@ type Why struct {
 	Steps   []LifeStep `json:"steps"` // in the order of their times
 	// Possible are the reasons for which a message is not in the store.
 	Possible []Possible `json:"possible"`
+	Traced              // the trace of its run, or else its own
 }
 
 // LifeStep is one step in the life of a message.
@@ -113,6 +114,7 @@ func (s *Service) Why(ctx context.Context, by Caller, ref string) (Why, error) {
 	}
 	w.Found = true
 	w.tell(ctx, life, s.link)
+	w.Traced = s.traceIn(ctx, life)
 	reads := by.Reads(!life.Private)
 	w.ChannelName = s.channelName(ctx, by, life.Workspace, life.Channel, !life.Private)
 	if err := s.giveFiles(ctx, &w, life, reads); err != nil {

@@ -10,6 +10,7 @@ import (
 	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/ingest/event"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
@@ -32,7 +33,7 @@ func TestARunEndsBeforeItsMessageIsReported(t *testing.T) {
 		if early {
 			end()
 		}
-		p.Processed("acme", 3, recorded)
+		p.Processed(&envelopes.Pending{ID: 3}, recorded)
 		if !early {
 			end()
 		}

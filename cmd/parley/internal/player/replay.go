@@ -25,6 +25,7 @@ import (
 	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
@@ -298,7 +299,8 @@ func viewOf(m *messages.Message) *messages.View {
 func (p *player) Accepted(*event.Envelope, event.ThreadKey) {}
 
 // Processed implements ingest.Observer.
-func (p *player) Processed(_ string, envelope int64, o record.Result) {
+func (p *player) Processed(of *envelopes.Pending, o record.Result) {
+	envelope := of.ID
 	if envelope == 0 {
 		return
 	}
@@ -321,6 +323,9 @@ func (p *player) Processed(_ string, envelope int64, o record.Result) {
 	p.mu.Unlock()
 	p.changed.Set()
 }
+
+// RunBegins implements turn.Observer.
+func (p *player) RunBegins(ctx context.Context, _ *runs.Run, _ time.Time) context.Context { return ctx }
 
 // RunEnded implements turn.Observer. It adds the agent's input and reply to the result of
 // the last message of the turn. A worker finds a due turn as soon as it is stored, so that a run may end before
