@@ -84,7 +84,7 @@ func TestPicturesThatAreTooLarge(t *testing.T) {
 		speak(w).delta("Here.").raw(`data: {"choices":[{"index":0,"delta":{"images":[{"image_url":{"url":"` + address + `"}}]}}]}` + "\n\n").finish("stop").done()
 	})
 	emitted, err := run(t.Context(), agent)
-	if got := strings.Join(append(texts(of(emitted, stream.Warning)), texts(of(emitted, stream.Answer))...), "|"); err != nil || got != "The answer has 1 more pictures than max_bytes allows: they are left out.|Here." {
+	if got := strings.Join(append(texts(of(emitted, stream.Warning)), texts(of(emitted, stream.Answer))...), "|"); err != nil || got != "The answer has 1 more files than max_bytes allows: they are left out.|Here." {
 		t.Errorf("%q, %v", got, err)
 	}
 }

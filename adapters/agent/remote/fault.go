@@ -92,6 +92,14 @@ func (c *Client) Rejected(text, sentence string) *Error {
 	return &Error{Permanent: true, text: c.Clean(text), sentence: sentence}
 }
 
+// Ended returns the error of an agent that has ended its work without an answer, in its own words, with the sentence for the
+// people in the thread. Another attempt would ask it twice.
+func (c *Client) Ended(text, sentence string) *Error {
+	fault := c.Failure(text, 0)
+	fault.Permanent, fault.sentence = true, sentence
+	return fault
+}
+
 // Flood reports whether the agent said more than its bounds allow.
 func (e *Error) Flood() bool { return isFlood(e.cause) }
 

@@ -45,6 +45,8 @@ type Images struct {
 	papers bool // there is a document among list
 	// leftOut are files that the server has refused, by their keys.
 	leftOut map[string]bool
+	// takes reports whether the server takes files of a type; nil for the types of limits.
+	takes func(kind string) bool
 }
 
 // NewImages returns no images. Each one that is added has at most limit bytes, and all together
@@ -57,18 +59,47 @@ func NewImages(files agent.Files, limit, room int64) *Images {
 	return i
 }
 
+// NewFiles is NewImages for a server that says itself which types of files it takes.
+func NewFiles(files agent.Files, takes func(kind string) bool, limit, room int64) *Images {
+	i := NewImages(files, limit, room)
+	i.takes = takes
+	return i
+}
+
+// limit returns the bound of a file, in bytes, by the type that its content shows. The content of many types shows none, and then the
+// file's own type counts. It also returns the type that the server gets.
+func (i *Images) limit(file assembly.File, shown string) (most int64, kind string) {
+	base, _, _ := strings.Cut(shown, ";")
+	switch {
+	case i.takes == nil:
+		return min(i.limits[shown], i.room), shown
+	case base == "text/plain" || base == "application/zip" || base == "application/octet-stream" || base == "text/xml":
+		base, _, _ = strings.Cut(file.MimeType, ";")
+		if strings.HasPrefix(base, "image/") {
+			return 0, "" // it is none
+		}
+	}
+	if !i.takes(base) {
+		return 0, ""
+	}
+	return min(i.limits["image/png"], i.room), base
+}
+
 // Add adds a file if it is an image or a document that is not too large. It returns its type, and
 // the mark for the JSON.
 func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string, ok bool) {
 	if len(i.list) == maxImages || file.Size > i.room || i.leftOut[pictureKey(file)] {
 		return "", "", false
 	}
-	kind, file.Size, ok = checkFile(ctx, i.files, file, func(kind string) int64 { return min(i.limits[kind], i.room) })
-	if !ok {
+	shown, size, ok := checkFile(ctx, i.files, file, func(shown string) (most int64) {
+		most, kind = i.limit(file, shown)
+		return most
+	})
+	if file.Size = size; !ok {
 		return "", "", false
 	}
 	i.room -= file.Size
-	i.list, i.papers = append(i.list, file), i.papers || !slices.Contains(imageTypes, kind)
+	i.list, i.papers = append(i.list, file), i.papers || !slices.Contains(imageTypes, shown)
 	return kind, fmt.Sprintf("%s%0*d", i.mark, markDigits, len(i.list)-1), true
 }
 

@@ -151,6 +151,9 @@ func New(config Config, address string, transport http.RoundTripper, hidden ...s
 	return c
 }
 
+// Hide keeps the parts of a further address that may be secrets out of the errors. It is called before the first request.
+func (c *Client) Hide(address string) { c.hidden = append(c.hidden, partsOf(address)...) }
+
 // idempotencyKey is the header's name in lower case, as HTTP allows: net/http repeats a request
 // by itself if it finds the canonical name.
 const idempotencyKey = "idempotency-key"
@@ -333,12 +336,17 @@ func (c *Client) JSON(r *Response) ([]byte, error) {
 
 // whole reads the body, which must have at most MaxBytes.
 func (c *Client) whole(r *Response) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, c.config.MaxBytes+1))
+	return c.Upto(r, c.config.MaxBytes, " (max_bytes)")
+}
+
+// Upto reads the body, which must have at most so many bytes. The hint follows the bound in the words of the error.
+func (c *Client) Upto(r *Response, most int64, hint string) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, most+1))
 	switch {
 	case err != nil:
 		return nil, c.explain(r.ctx, c.interrupted(err))
-	case int64(len(body)) > c.config.MaxBytes:
-		return nil, &Error{text: fmt.Sprintf("the answer is longer than %d bytes (max_bytes)", c.config.MaxBytes), cause: errFlood}
+	case int64(len(body)) > most:
+		return nil, &Error{text: fmt.Sprintf("the answer is longer than %d bytes%s", most, hint), cause: errFlood}
 	}
 	return body, nil
 }

@@ -58,24 +58,43 @@ func (a *Answer) picture(head, data string) bool {
 	if !ok || kind != "image" {
 		return false
 	}
-	s, sum := &a.shown, sha256.Sum256(content)
+	name := "picture"
+	if n := len(a.shown.files); n > 0 {
+		name += "-" + strconv.Itoa(n+1)
+	}
+	a.File(stream.File{Name: name + "." + strings.TrimSuffix(strings.Replace(end, "jpeg", "jpg", 1), "+xml"), MimeType: "image/" + end, Data: content})
+	return true
+}
+
+// File takes a file of the answer, once. One that is too large is left out, which a WARNING says.
+func (a *Answer) File(file stream.File) {
+	s, sum, size := &a.shown, sha256.Sum256(file.Data), base64.StdEncoding.EncodedLen(len(file.Data))
 	switch {
 	case s.sums[sum]:
-		return true
-	case a.Bound(a.text.Len()+s.bytes+len(data)+besides) != nil:
+		return
+	case a.Bound(a.text.Len()+s.bytes+size+besides) != nil:
 		s.large++
-		return true
+		return
 	case s.sums == nil:
 		s.sums = map[[sha256.Size]byte]bool{}
 	}
 	s.sums[sum] = true
-	s.bytes += len(data)
-	name := "picture"
-	if n := len(s.files); n > 0 {
-		name += "-" + strconv.Itoa(n+1)
+	s.bytes += size
+	s.files = append(s.files, file)
+}
+
+// Link takes a thing elsewhere that nobody fetches: a link, or its title alone if the address is none of the web.
+func (a *Answer) Link(title, address string) error {
+	title = label(title)
+	if to := linkTo(address); to != "" {
+		title = "[" + title + "](" + to + ")"
 	}
-	s.files = append(s.files, stream.File{Name: name + "." + strings.TrimSuffix(strings.Replace(end, "jpeg", "jpg", 1), "+xml"), MimeType: "image/" + end, Data: content})
-	return true
+	return a.Text(title)
+}
+
+// label returns a title as the words of a link.
+func label(title string) string {
+	return strings.NewReplacer("[", "(", "]", ")", "\\", "", "`", "").Replace(Plain(title, 80))
 }
 
 // withFiles returns the details of the answer with its pictures behind the files that they have.
@@ -100,7 +119,7 @@ func (a *Answer) tellLarge() error {
 	if a.shown.large == 0 {
 		return nil
 	}
-	return a.say(stream.Message{Type: stream.Warning, ActivityID: a.id(), Text: fmt.Sprintf("The answer has %d more pictures than max_bytes allows: they are left out.", a.shown.large)})
+	return a.say(stream.Message{Type: stream.Warning, ActivityID: a.id(), Text: fmt.Sprintf("The answer has %d more files than max_bytes allows: they are left out.", a.shown.large)})
 }
 
 // pictureOf returns the address of the picture that a part of a content is, in the forms of OpenAI, OpenRouter,
@@ -294,8 +313,7 @@ func (a *Answer) Source(number int, address, title string) {
 	if to == "" || known || len(a.shown.sources) == maxSources {
 		return
 	}
-	title = strings.NewReplacer("[", "(", "]", ")", "\\", "", "`", "").Replace(Plain(title, 80))
-	a.shown.sources = append(a.shown.sources, source{number, to, title})
+	a.shown.sources = append(a.shown.sources, source{number, to, label(title)})
 }
 
 // linkTo returns an address in the form that a link of Markdown takes; empty for none of the web.
