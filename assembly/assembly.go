@@ -139,6 +139,8 @@ type Input struct {
 	// Asking reports whether the run has ended with a question that people may still answer. An agent that waits for them calls it now and
 	// then. Only an agent of turn.KeepsSessions has it.
 	Asking func() (bool, error)
+	// Push is where the agent's server may report that its work has gone on. Only an agent of turn.WorksOn has it.
+	Push Push
 	// Measure takes the usage that a model's server reports, before the agent ends; nil if nobody needs
 	// it. It is called as emit is.
 	Measure func(Usage)
@@ -163,6 +165,12 @@ type Input struct {
 	RunToken secret.Value
 	// Step is the number of the run's earlier requests that ended with calls.
 	Step int
+}
+
+// Push is an address of ours, and the token that admits a report about the run there; both empty if there is none.
+type Push struct {
+	URL   string
+	Token secret.Value
 }
 
 // RequestID is the id of the run, and for a further request about it, one that differs.

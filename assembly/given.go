@@ -226,7 +226,11 @@ func EndWithUser(messages []Message) []Message {
 	if last < 0 || messages[last].Role != RoleAssistant {
 		return messages
 	}
-	m := messages[last]
+	return append(messages[:last:last], messages[last].Told())
+}
+
+// Told returns an assistant's message as a user's, below a heading.
+func (m Message) Told() Message {
 	m.Role, m.Parts = RoleUser, headed("The assistant so far", m.Text())
-	return append(messages[:last:last], m)
+	return m
 }

@@ -82,6 +82,11 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 			return a.Runs.KeepSession(context.WithoutCancel(ctx), &a.claim.Claim, a.run, input.ThreadID, session)
 		}
 	}
+	if _, works := a.profile.Agent.(WorksOn); works && a.Tokens != nil {
+		if input.Push, err = a.Tokens.Push(ctx, input.RunID); err != nil {
+			return input, err
+		}
+	}
 	if a.Tokens != nil {
 		if input.RunToken, err = a.Tokens.Token(ctx, a.run.ID); err != nil {
 			return input, err

@@ -88,6 +88,9 @@ var errTimeout = errors.New("the agent did not answer in time")
 // ends with running, everything else with asking.
 func (a *attempt) ask(running, asking context.Context) error {
 	if len(a.run.Messages) == 0 {
+		if a.run.Taken {
+			a.abandon(running, a.claim.Thread, a.profile)
+		}
 		return ErrWithdrawn
 	}
 	_ = a.guard("the sign of work", func() error { a.Outbox.Expect(asking, a.claim, a.run); return nil }) // logged
@@ -141,6 +144,8 @@ func (a *attempt) ask(running, asking context.Context) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrInterrupted), errors.Is(cause, ErrWithdrawn), errors.Is(cause, ErrStopped):
 		return cause
+	case errors.Is(err, ErrLater) && errors.Is(cause, errTimeout):
+		return err
 	case err != nil && cause != nil:
 		return cause
 	case a.said.refused != nil:
@@ -363,7 +368,7 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 		a.report.Outcome = LeftOff // the next start resumes the run
 		return nil
 	case errors.Is(cause, ErrLater):
-		return a.await(committing)
+		return a.await(committing, pauseOf(cause))
 	case errors.As(cause, &store):
 		return store.error // the run is resumed when the store works again
 	case errors.Is(cause, errOutdated):
@@ -375,11 +380,15 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 }
 
 // await leaves the run to the agent, which answers later, or fails the run if the agent did
-// not answer in time. A start of the process makes the run due earlier.
-func (a *attempt) await(ctx context.Context) error {
+// not answer in time. A start of the process makes the run due earlier, and so does the pause after which the agent wants to look; 0 for none.
+func (a *attempt) await(ctx context.Context, pause time.Duration) error {
 	until := a.run.BegunAt.Add(a.profile.AnswerWithin)
 	if !until.After(a.Now()) {
+		a.abandon(ctx, a.claim.Thread, a.profile)
 		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
+	}
+	if look := a.Now().Add(pause); pause > 0 && look.Before(until) {
+		until = look
 	}
 	return a.end(ctx, Awaited, runs.Unanswered{At: until, Taken: true}, nil)
 }

@@ -214,10 +214,12 @@ type Names interface {
 	Place(ctx context.Context, run *runs.Run) (place event.Place, known bool)
 }
 
-// Tokens makes the tokens with which agents use Parley's tools.
+// Tokens makes the tokens with which agents use Parley's tools and report about their work. An error is the store's.
 type Tokens interface {
-	// Token returns the token of the agent of a run, by the run's id. An error is the store's.
+	// Token returns the token of the agent of a run, by the run's id.
 	Token(ctx context.Context, run string) (secret.Value, error)
+	// Push returns the place of reports about a run, by the id that its agent knows; none if we have no address for agents.
+	Push(ctx context.Context, known string) (assembly.Push, error)
 }
 
 // Parts are the collaborators of a Runner.
@@ -248,6 +250,7 @@ type Parts struct {
 type Runner struct {
 	Parts
 	works sync.Map // *going by thread: the runs that this node works on
+	left  sync.Map // threads whose run was stopped while its agent's server alone worked on it
 }
 
 // New returns a Runner that runs no turns yet; see Serve.
@@ -279,6 +282,9 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	profile, ok := r.Agents.Profile(agent)
 	if !ok {
 		return false, work.ErrWaits // for its heir, or for a node that has the agent
+	}
+	if _, left := r.left.LoadAndDelete(c.Thread); left {
+		r.abandon(ctx, c.Thread, profile)
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -316,6 +322,9 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
 		next, err := r.Runs.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{Interruptible: interruptible})
+		if err == nil && next.IsZero() && run.Taken {
+			r.abandon(ctx, c.Thread, profile)
+		}
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
 		return err == nil && next.IsZero(), err
 	case run.Claims >= envelopes.SuspectClaims && run.Claims < envelopes.DeadClaims && !c.Serial():
@@ -357,6 +366,9 @@ func (r *Runner) each(run *runs.Run) bool {
 // event. It never waits.
 func (r *Runner) Recorded(c *work.Claim, agent string, result record.Result) {
 	report(c, agent, result)
+	if result.Stopped != "" && currentRun.Get(c) == nil {
+		r.leave(agent, c.Thread)
+	}
 	if result.Told {
 		r.Outbox.Posted(c, nil)
 	}

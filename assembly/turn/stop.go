@@ -18,11 +18,40 @@ func (r *Runner) Stop(ctx context.Context, run string, notice outbox.Notice) err
 	}
 	if g, ok := r.works.Load(stopped.Thread); ok {
 		g.(*going).stop(run)
+	} else {
+		r.leave(stopped.Agent, stopped.Thread)
 	}
 	r.Work.Tell(stopped.Owner, work.Turns, stopped.Agent, stopped.Thread)
 	r.Work.Wake(work.Turns, stopped.Agent, stopped.Thread)
 	r.Work.Wake(work.Deliveries, "", stopped.Thread)
 	return nil
+}
+
+// leave lets a worker tell the server of an agent that nobody wants the answer of a thread's run, for which no attempt is being made.
+func (r *Runner) leave(agent string, thread int64) {
+	if r.Agents == nil { // it stops runs and makes none
+		return
+	}
+	if profile, ok := r.Agents.Profile(agent); ok {
+		if _, works := profile.Agent.(WorksOn); works {
+			r.left.Store(thread, true)
+			r.Work.Wake(work.Turns, agent, thread)
+		}
+	}
+}
+
+// abandon tells an agent's server that nobody wants the answer of a thread's last run.
+func (r *Runner) abandon(ctx context.Context, thread int64, profile Profile) {
+	worker, ok := profile.Agent.(WorksOn)
+	if !ok {
+		return
+	}
+	sessions, err := r.Runs.Sessions(ctx, thread, profile.ID)
+	if err != nil {
+		r.Log.Warn("the agent is not told that its work is not wanted", "agent", profile.ID, "thread", thread, "err", err)
+		return
+	}
+	worker.Abandon(ctx, sessions)
 }
 
 // verify cancels the run that this node works on in a thread if another node has ended it.

@@ -10,7 +10,8 @@ import (
 	"parley/ingest/stream"
 )
 
-// ErrLater is the error of an agent that has taken the run and will answer it later.
+// ErrLater is the error of an agent that has taken the run and will answer it later. An error that wraps it and has a Pause is
+// followed by another attempt after that time.
 var ErrLater = errors.New("the agent answers later")
 
 // Agent answers a turn.
@@ -38,6 +39,12 @@ type TakesDocuments interface {
 // An empty Session begins a new conversation, even if the agent remembers another one: a person asked for that, or words of the thread were forgotten.
 type KeepsSessions interface {
 	KeepsSessions()
+}
+
+// WorksOn is implemented by an Agent of KeepsSessions whose server works on after ErrLater. Abandon tells the server that nobody wants
+// the work of the last run in these sessions, which may have ended. It is called while no Run is for their thread.
+type WorksOn interface {
+	Abandon(ctx context.Context, sessions []string)
 }
 
 // Learner is implemented by an Agent that learns in which form its server accepts requests. Learnt says

@@ -30,18 +30,30 @@ const runTokenPrefix = "parley-run-"
 
 // Token returns the token of a run. An error is the store's.
 func (t *RunTokens) Token(ctx context.Context, run string) (secret.Value, error) {
+	sum, err := t.sum(ctx, "run:"+run)
+	return secret.New(runTokenPrefix + run + "-" + sum), err
+}
+
+// Push returns the token that admits a report about a run, by the id that its agent knows. An error is the store's.
+func (t *RunTokens) Push(ctx context.Context, known string) (secret.Value, error) {
+	sum, err := t.sum(ctx, "push:"+known)
+	return secret.New(sum), err
+}
+
+// sum returns the HMAC of words in hex.
+func (t *RunTokens) sum(ctx context.Context, words string) (string, error) {
 	key := t.key.Load()
 	if key == nil {
 		made, err := t.Key(ctx)
 		if err != nil {
-			return secret.Value{}, err
+			return "", err
 		}
 		key = &made
 		t.key.Store(key)
 	}
 	mac := hmac.New(sha256.New, *key)
-	mac.Write([]byte("run:" + run)) // never fails
-	return secret.New(runTokenPrefix + run + "-" + hex.EncodeToString(mac.Sum(nil))), nil
+	mac.Write([]byte(words)) // never fails
+	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
 // run returns the run that a token is of; empty if it is of none.

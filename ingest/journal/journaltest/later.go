@@ -18,6 +18,7 @@ func laterPromises() []promise {
 		{"an acknowledged answer counts, not the one of the open request", answerDuringRequest},
 		{"an answer after another end of its run is refused", answerAfterEnd},
 		{"a run whose later answer is stale is asked anew", staleLaterAnswer},
+		{"a report of the agent makes a run due that was taken and waits, and no other", nudgedRun},
 	}
 }
 
@@ -55,6 +56,24 @@ func takenRunEnds(f *fixture) {
 	same(f, "run", again.ID, run.ID)
 	same(f, "taken, without an answer", again.Taken && again.Answer == nil, true)
 	same(f, "deaths", again.Claims, 0)
+}
+
+func nudgedRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run := f.begin(threadKey(1))
+	pause := f.clock.Now().Add(time.Hour)
+	f.must(f.Runs.NudgeRun(f.ctx, run.ID))
+	f.leaves(run, runs.Unanswered{At: pause, Failed: true})
+	f.must(f.Runs.NudgeRun(f.ctx, run.ID))
+	f.clock.advance(time.Hour)
+	run = f.begin(threadKey(1))
+	same(f, "the pause after a failed attempt", run.NotBefore.Equal(pause), true)
+	f.leaves(run, runs.Unanswered{At: pause.Add(time.Hour), Taken: true})
+	f.must(f.Runs.NudgeRun(f.ctx, run.ID))
+	again := f.begin(threadKey(1))
+	same(f, "a taken run's", again.Taken && !again.NotBefore.After(f.clock.Now()), true)
+	f.commit(again, answer("Hello."))
+	f.must(f.Runs.NudgeRun(f.ctx, run.ID))
 }
 
 func answerBeforeWait(f *fixture) {

@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"fmt"
 	"time"
 
 	"parley/ingest/event"
@@ -23,17 +24,20 @@ func sessionPromises() []promise {
 	}
 }
 
+// known returns the id by which an agent knows the thread of a run.
+func known(run *runs.Run) string { return fmt.Sprint(run.ThreadID, " ", run.ContextFrom) }
+
 // session returns the session of a run's agent.
 func (f *fixture) session(run *runs.Run) string {
 	f.Helper()
-	session, err := f.Runs.Session(f.ctx, run, run.ThreadID)
+	session, err := f.Runs.Session(f.ctx, run, known(run))
 	f.must(err)
 	return session
 }
 
 func (f *fixture) keepSession(run *runs.Run, session string) {
 	f.Helper()
-	f.must(f.Runs.KeepSession(f.ctx, f.claim(run.Thread), run, run.ThreadID, session))
+	f.must(f.Runs.KeepSession(f.ctx, f.claim(run.Thread), run, known(run), session))
 }
 
 // keeps has a run in a thread whose session is kept.
@@ -66,18 +70,22 @@ func sessionFenced(f *fixture) {
 	run := f.keeps("C1/1", "hi", "one")
 	claim := *f.claim(run.Thread)
 	f.node("after").begin(threadKey(1))
-	f.fails("keep", f.Runs.KeepSession(f.ctx, &claim, run, run.ThreadID, "two"), storage.ErrFenced)
+	f.fails("keep", f.Runs.KeepSession(f.ctx, &claim, run, known(run), "two"), storage.ErrFenced)
 	same(f, "session", f.session(run), "one")
 }
 
 func sessionRestarted(f *fixture) {
 	run := f.keeps("C1/1", "hi", "one")
-	f.message(threadKey(1), said("C1/2", "/new"), decided(record.Decision{Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: record.CommandNew}))
+	restart := func(id string) {
+		f.message(threadKey(1), said(id, "/new"), decided(record.Decision{Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: record.CommandNew}))
+	}
+	restart("C1/2")
+	same(f, "session of the run that goes on", f.session(run), "one")
 	f.keepSession(run, "two") // it is of the old context
 	f.commit(run, answer("Hello."))
-	same(f, "session after the command", f.session(run), "")
 	f.message(threadKey(1), said("C1/3", "again"), triggers)
 	next := f.begin(threadKey(1))
+	same(f, "session after the command", f.session(next), "")
 	f.keepSession(next, "three")
 	f.commit(next, answer("Hello."))
 	f.message(threadKey(1), said("C1/4", "days later"), decided(record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonDirect, Restart: true}))

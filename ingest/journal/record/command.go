@@ -91,7 +91,9 @@ func (r *recordTx) obey(row *messages.Message, d *Decision) {
 		schedules.Cancel(r.Txn, r.Workspace, r.claim.Key, d.Subject)
 	case d.Command == CommandNew:
 		threads.NewContext(r.Txn, thread, row.Seq)
-		runs.ForgetSessions(r.Txn, thread)
+		if state.Run == "" { // else its agent goes on in its conversation, which later turns know by another id
+			runs.ForgetSessions(r.Txn, thread)
+		}
 		r.forget()
 	case d.Command == CommandStop && state.Run != "":
 		if event.IsWorkstream(r.claim.Key) { // the workstream has ended: no other turn follows

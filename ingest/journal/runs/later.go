@@ -40,6 +40,11 @@ func (r *Runs) LaterRun(ctx context.Context, known string) (run Later, err error
 	return run, err
 }
 
+// NudgeRun makes a run due whose agent answers later and has reported that its work has gone on. It does nothing for any other run.
+func (r *Runs) NudgeRun(ctx context.Context, run string) error {
+	return r.db.Change(ctx, "", func(tx *storage.Txn) { threads.NudgeRun(tx, run, storage.Millis(r.db.Now())) })
+}
+
 // AnswerRun stores the later answer of a run, which makes the run due. The agent may answer
 // before the attempt has ended. It returns ErrAnswered or ErrEnded if the answer comes too late. An answer
 // that has one of its keys in common with the run's answer is a repetition, which does nothing.

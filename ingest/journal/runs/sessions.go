@@ -14,6 +14,11 @@ func (r *Runs) Session(ctx context.Context, run *Run, known string) (session str
 	return session, err
 }
 
+// Sessions returns what an agent has kept of its conversations about a thread.
+func (r *Runs) Sessions(ctx context.Context, thread int64, agent string) ([]string, error) {
+	return storage.List(ctx, r.db, storage.Self[string], `SELECT session FROM agent_sessions WHERE thread = $1 AND agent = $2 AND session <> ''`, thread, agent)
+}
+
 // KeepSession stores what Session returns to later runs. It stores nothing if words of the thread were forgotten since the run began: the
 // agent may remember them. It fails with ErrFenced if the claim or the run has ended.
 func (r *Runs) KeepSession(ctx context.Context, claim *threads.Claim, run *Run, known, session string) error {

@@ -73,6 +73,12 @@ func AnswerRun(tx *storage.Txn, run, answer string, now int64) bool {
 		WHERE run_id = $1 AND run_answer IS NULL`, run, now, answer) > 0
 }
 
+// NudgeRun makes an unfinished run due that its agent has taken and that waits.
+func NudgeRun(tx *storage.Txn, run string, now int64) {
+	tx.Do(`UPDATE threads SET run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
+		WHERE run_id = $1 AND run_taken = 1 AND run_answer IS NULL AND run_not_before > $2`, run, now)
+}
+
 // Events describes the stored events of an unfinished run.
 type Events struct {
 	Seq     int64 // of the last one

@@ -233,7 +233,7 @@ func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journa
 	})
 	d.Pipeline = pipeline.New(pipeline.Parts{
 		Current: current, Journal: j, Work: scheduler, Workspaces: &d.accounts, Names: &d.accounts, Pauses: d.pauses,
-		Outbox: d.outbox, Files: kept, History: d, Copies: d.outbox, Tokens: d.runTokens, Observer: observer{d.watch, d}, Version: d.version, Log: d.log, Now: d.now,
+		Outbox: d.outbox, Files: kept, History: d, Copies: d.outbox, Tokens: tokens{d.runTokens, d}, Observer: observer{d.watch, d}, Version: d.version, Log: d.log, Now: d.now,
 	})
 	d.probe = &probe{journal: j, ingest: d.Ingest}
 	d.workstreams = workstream.New(workstream.Parts{

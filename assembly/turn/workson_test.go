@@ -1,0 +1,124 @@
+package turn_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/assembly"
+	"parley/assembly/turn"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/stream"
+	"parley/ingest/work"
+)
+
+// worker is an agent whose server works on after an attempt. Its session names the run.
+type worker struct {
+	*agent
+	rest      time.Duration // until it looks again
+	abandoned []string
+}
+
+func (w *worker) KeepsSessions() {}
+
+func (w *worker) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	if !input.Taken {
+		if err := input.KeepSession("of " + input.RunID); err != nil {
+			return err
+		}
+		if err := input.Take(); err != nil {
+			return err
+		}
+	}
+	return w.agent.Run(ctx, input, emit)
+}
+
+func (w *worker) Abandon(_ context.Context, sessions []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.abandoned = append(w.abandoned, sessions...)
+}
+
+// works is an attempt that ends with its context, while the server works on.
+func (w *worker) works(ctx context.Context, _ func(stream.Message) error) error {
+	<-ctx.Done()
+	return &resting{w.rest, context.Cause(ctx)}
+}
+
+type resting struct {
+	pause time.Duration
+	cause error
+}
+
+func (r *resting) Error() string        { return fmt.Sprint("works on: ", r.cause) }
+func (r *resting) Unwrap() []error      { return []error{turn.ErrLater, r.cause} }
+func (r *resting) Pause() time.Duration { return r.pause }
+
+var _ turn.WorksOn = (*worker)(nil)
+
+func inWorkersBubble(t *testing.T, test func(d *fixture, w *worker)) {
+	w := &worker{rest: 40 * time.Second}
+	inBubble(t, func(d *fixture) {
+		w.agent = d.agent
+		d.profile.Agent, d.settings.Mode = w, turn.ModeInterrupt
+	}, func(d *fixture) { test(d, w) })
+}
+
+// TestAnAgentWorksOn checks that an attempt whose time ends while the server works has not failed, that another one follows after
+// the pause or a report of the server, and that the server is told when the wait ends.
+func TestAnAgentWorksOn(t *testing.T) {
+	inWorkersBubble(t, func(d *fixture, w *worker) {
+		d.agent.does = []script{w.works, w.works, answers("at last")}
+		d.asks("1", "one")
+		pass(time.Minute + 30*time.Second)
+		same(t, "requests before the pause is over", len(d.agent.inputs), 1)
+		pass(20 * time.Second)
+		same(t, "requests after it", len(d.agent.inputs), 2)
+		pass(time.Minute)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Awaited})
+		known, err := d.Runs.LaterRun(d.Context(), d.agent.inputs[0].RunID)
+		d.must(err)
+		d.must(d.Runs.NudgeRun(d.Context(), known.ID))
+		d.scheduler.Wake(work.Turns, "helper", d.thread)
+		synctest.Wait()
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Awaited, turn.Answered})
+		same(t, "taken", []bool{d.agent.inputs[0].Taken, d.agent.inputs[1].Taken, d.agent.inputs[2].Taken}, []bool{false, true, true})
+		same(t, "session", d.agent.inputs[2].Session, "of "+known.ID)
+		d.must(d.Runs.NudgeRun(d.Context(), known.ID)) // it has ended
+		same(t, "told", w.abandoned, nil)
+
+		d.agent.does = slices.Repeat([]script{w.works}, 9)
+		d.asks("2", "two")
+		pass(7 * time.Minute)
+		outcomes := d.outcomes()
+		same(t, "the end of the wait", outcomes[len(outcomes)-1], turn.Failed)
+		same(t, "told", len(w.abandoned), 1)
+	})
+}
+
+// TestAnAgentThatWorksOnIsStopped checks that the server is told of a stop, a delete and an interruption for which no attempt is being made.
+func TestAnAgentThatWorksOnIsStopped(t *testing.T) {
+	for name, end := range map[string]func(d *fixture){
+		"a stop":          func(d *fixture) { d.must(d.Stop(d.Context(), d.running(), outbox.NewNotice("slack", "Stopped."))) },
+		"a delete":        func(d *fixture) { d.deletes("1") },
+		"an interruption": func(d *fixture) { d.asks("2", "two") },
+	} {
+		inWorkersBubble(t, func(d *fixture, w *worker) {
+			d.agent.does = []script{w.works}
+			d.asks("1", "one")
+			pass(time.Minute + time.Second)
+			same(t, name+": before", d.outcomes(), []turn.Outcome{turn.Awaited})
+			end(d)
+			pass(time.Second)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if len(w.abandoned) != 1 || !strings.HasPrefix(w.abandoned[0], "of ") {
+				t.Errorf("%s: told %q", name, w.abandoned)
+			}
+		})
+	}
+}
