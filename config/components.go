@@ -5,6 +5,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/agent"
+	"parley/adapters/agent/a2a"
 	"parley/adapters/agent/acp"
 	"parley/adapters/agent/agui"
 	"parley/adapters/agent/anthropic"
@@ -36,6 +37,7 @@ var kinds = []agent.Kind{
 	anthropic.Kind(),
 	agui.Kind(),
 	webhook.Kind(),
+	a2a.Kind(),
 	runapi.Kind(),
 	acp.Kind(),
 }

@@ -42,6 +42,9 @@ type Protocol struct {
 	Signs bool
 	// Tools says that the agent gets the token of its run.
 	Tools bool
+	// Card answers the GET with which the agent learns of its server; nil if there is none. Such an agent looks again at a
+	// task that has begun, as one with Accepts does.
+	Card http.HandlerFunc
 	// Accepts answers the request before that of the stream; nil if there is none. Then the
 	// agent may ask for a lost stream again, until its time is over.
 	Accepts http.HandlerFunc
@@ -89,13 +92,13 @@ var errLate = errors.New("too late")
 
 // streams returns a handler that accepts what comes before a stream.
 func (p Protocol) streams(handler http.HandlerFunc) http.HandlerFunc {
-	if p.Accepts == nil {
-		return handler
-	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
+		switch {
+		case p.Accepts != nil && r.Method == http.MethodPost:
 			p.Accepts(w, r)
-		} else {
+		case p.Card != nil && r.Method == http.MethodGet:
+			p.Card(w, r)
+		default:
 			handler(w, r)
 		}
 	}
@@ -103,7 +106,7 @@ func (p Protocol) streams(handler http.HandlerFunc) http.HandlerFunc {
 
 // once reports whether the agent asked for the stream as often as it may.
 func (p Protocol) once(requests int) bool {
-	return requests == 1 || p.Accepts != nil && requests <= mostStreams
+	return requests == 1 || (p.Accepts != nil || p.Card != nil) && requests <= mostStreams
 }
 
 // framing checks the variants of a stream that the format allows.
@@ -360,11 +363,11 @@ func (p Protocol) secrets(t *testing.T) {
 func (p Protocol) outdatedInputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inputs := 0
-		agent := p.New("http://agent.test", remote.DefaultConfig(), Pipes(t, func(_ http.ResponseWriter, r *http.Request) {
+		agent := p.New("http://agent.test", remote.DefaultConfig(), Pipes(t, Protocol{Card: p.Card}.streams(func(_ http.ResponseWriter, r *http.Request) {
 			if body, _ := io.ReadAll(r.Body); len(body) > 0 {
 				inputs++
 			}
-		}))
+		})))
 		emitted, err := Run(turn.WithProof(t.Context(), func() error { return errLate }), agent, Hello())
 		if !errors.Is(err, errLate) || inputs != 0 || len(emitted) != 0 {
 			t.Errorf("%d inputs, emitted %d messages, %v", inputs, len(emitted), err)

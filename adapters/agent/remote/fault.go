@@ -100,6 +100,11 @@ func (c *Client) Ended(text, sentence string) *Error {
 	return fault
 }
 
+// Empty returns the error of an answer that has nothing.
+func (c *Client) Empty(text string) *Error {
+	return &Error{Permanent: true, text: c.Clean(text), cause: turn.ErrEmpty}
+}
+
 // Flood reports whether the agent said more than its bounds allow.
 func (e *Error) Flood() bool { return isFlood(e.cause) }
 

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -57,6 +58,37 @@ func (p Replies) post(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Work.Wake(work.Turns, run.Agent, run.Thread)
 	return exchange.Respond(w, http.StatusAccepted, map[string]any{"run_id": r.PathValue("run_id")})
+}
+
+// notificationToken is the header in which a service of A2A repeats our token.
+// https://a2a-protocol.org/v0.3.0/specification/#95-push-notification-setup-and-usage
+const notificationToken = "X-A2A-Notification-Token"
+
+// Push takes the report of an agent's server that its work on a run has gone on: POST /api/v1/runs/{run_id}/push, with the token of the run.
+// Its body is not read: the agent is asked what has become of its work.
+func (p Replies) Push(w http.ResponseWriter, r *http.Request) {
+	exchange.Handler(p.Gate.Guard, "there is no such run", p.push)(w, r)
+}
+
+func (p Replies) push(w http.ResponseWriter, r *http.Request) error {
+	known := r.PathValue("run_id")
+	token, err := p.Gate.RunTokens.Push(r.Context(), known)
+	if err != nil {
+		return err
+	}
+	if !token.Equal(cmp.Or(r.Header.Get(notificationToken), guard.Bearer(r))) {
+		return p.Gate.RefuseToken(w, r, "the request needs the token of the run's push notifications: "+notificationToken+": …")
+	}
+	p.Gate.Guard.Admit(r)
+	run, err := p.Runs.LaterRun(r.Context(), known)
+	if err == nil {
+		err = p.Runs.NudgeRun(r.Context(), run.ID)
+	}
+	if err != nil {
+		return err
+	}
+	p.Work.Wake(work.Turns, run.Agent, run.Thread)
+	return exchange.Respond(w, http.StatusAccepted, map[string]any{"run_id": known})
 }
 
 // run returns the run that the path names. The run of an agent that is not one of agents is like an

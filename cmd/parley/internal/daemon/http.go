@@ -45,6 +45,7 @@ func (d *Daemon) routes(api web.API) []route {
 		{"GET /api/v1/workspaces/{workspace}/threads", api.Threads.ListThreads},
 		{"GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", api.Threads.ListMessages},
 		{"POST /api/v1/runs/{run_id}/reply", api.Runs.Replies.Post},
+		{"POST /api/v1/runs/{run_id}/push", api.Runs.Replies.Push},
 		{"GET /storage/v1/object/sign/{bucket}/{path...}", api.Storage.Get},
 		{"GET /{$}", d.operators(d.root)},
 		{"GET /openapi.json", web.OpenAPI},

@@ -60,6 +60,9 @@ func Agents(models []string) []Choice {
 			{Key: "url", Title: "Address of the endpoint"},
 			{Key: "token", Title: "Bearer token", Secret: true, Env: "AGUI_TOKEN", Form: `headers: [{name: Authorization, value: "Bearer %s"}]`},
 		}},
+		{ID: "a2a", Title: "A service of A2A", Name: "a2a", Fields: []adapters.Field{
+			{Key: "card", Title: "Address of the agent's card"}, {Key: "token", Title: "Token", Secret: true, Optional: true, Env: "A2A_TOKEN"},
+		}},
 		{ID: "webhook", Title: "Your own program, by a webhook", Name: "webhook", Fields: []adapters.Field{
 			{Key: "url", Title: "Address of the program"}, {Key: "secret", Title: "Secret that signs the requests", Secret: true, Made: true, Env: "WEBHOOK_SECRET"},
 		}},
@@ -72,7 +75,8 @@ func Agents(models []string) []Choice {
 		all[0].Title += " (it answers)"
 		return all
 	}
-	return append(all[1:6:6], all[0], all[6])
+	last := len(all) - 1
+	return append(all[1:last:last], all[0], all[last])
 }
 
 // Find returns the choice with an id.
