@@ -153,6 +153,14 @@ func (w *Workspace) Location() *time.Location {
 	return zone
 }
 
+// Zone returns the time zone of a workspace; UTC for an unknown one.
+func (c *Config) Zone(workspace string) *time.Location {
+	if w := c.Workspace(workspace); w != nil {
+		return w.Location()
+	}
+	return time.UTC
+}
+
 // Settings are the settings that a channel can override.
 type Settings struct {
 	Agent  string        `yaml:"agent"`

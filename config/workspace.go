@@ -135,6 +135,7 @@ func (s Settings) faults(agents []Agent, forms ingest.Forms) event.FieldErrors {
 	check.require(len(ids) == 0 || slices.Contains(ids, "") || slices.Contains(ids, s.Agent), "agent", "must be one of the agents: "+strings.Join(ids, ", "))
 	check.under("policy", s.Policy.Validate(forms))
 	check.under("turns", s.Turns.Validate())
+	check.under("limits", s.Limits.Validate())
 	return check.faults
 }
 
@@ -188,6 +189,10 @@ func (f *file) channels(w *Workspace, entries []map[string]any, platform adapter
 		w.Channels[id], f.entries[id] = settings, at
 
 		var check checks
+		for _, key := range []string{"tokens_per_user", "tokens_per_workspace"} {
+			_, has := own[key]
+			check.require(!has, at+".limits."+key, "has no effect for one channel, because the tokens of a day are those of the workspace: set it under limits")
+		}
 		check.under(at, slices.DeleteFunc(settings.faults(agents, formsOf(platform)), func(fault event.FieldError) bool {
 			return slices.Contains(inherited, fault)
 		}))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/storage"
@@ -84,11 +85,14 @@ func (in *Ingest) judged(w *workspace, thread event.ThreadKey, envelope event.En
 	case m.RunID != "":
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
 	}
-	over := g
-	over.over = true
 	entry := record.Entry{
 		Workspace: w.config.ID, Event: r.Event, Origin: originOf(envelope, g.asGiven()), Agent: g.Agent,
-		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide, Over: over.decide,
+		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide,
+		Over: func(m *event.Message, look record.Look, spent budgets.Budget) record.Decision {
+			over := g
+			over.over, over.ends = true, spent.Until
+			return over.decide(m, look)
+		},
 		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(thread),
 	}
 	entry.Notice = func(t record.Tell) outbox.Notice { return in.told(w.at(thread, t.Message, t.Sender), g, t) }

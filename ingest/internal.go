@@ -93,17 +93,15 @@ func (g gate) byParley(m *event.Message, look record.Look) record.Decision {
 	return d
 }
 
-// The sentences about runs that an agent causes itself.
-const (
-	unpaidText  = "I was to go on by myself now, but the limit of questions is reached. Please ask again later."
-	loopingText = "I have gone on by myself many times, so I stop here. Write to me if I should go on."
-)
+// loopingText ends the runs that an agent causes itself.
+const loopingText = "I have gone on by myself many times, so I stop here. Write to me if I should go on."
 
 // bound bounds the runs that an agent causes itself. They count to the limits of the sender whose run was their cause, and of the
 // workspace. Those that no person and no bot has asked for directly are bounded as those of bots. Runs of a workstream are bounded
-// by its parent's.
+// by its parent's. A run that nobody has asked for, such as that of an operator's schedule, needs tokens of the workspace alone, and nobody is
+// told if there are none.
 func (g gate) bound(d *record.Decision, m *event.Message, look record.Look, cause string, alone bool) {
-	if event.IsWorkstream(m.Internal.Thread) || cause == "" && !alone {
+	if event.IsWorkstream(m.Internal.Thread) {
 		return
 	}
 	guard := g.Policy.LoopGuard
@@ -114,7 +112,9 @@ func (g gate) bound(d *record.Decision, m *event.Message, look record.Look, caus
 	if cause != "" {
 		paying := *m
 		paying.LimitedAs = cause
-		d.Budgets = g.budgets(&paying)
+		d.Budgets = g.budgets(&paying, g.now())
+	} else {
+		_, d.Budgets = g.Tokens.Of("", g.now())
 	}
 	switch {
 	case alone && own >= guard.Runs:
@@ -125,8 +125,9 @@ func (g gate) bound(d *record.Decision, m *event.Message, look record.Look, caus
 	case g.over:
 		budgets := d.Budgets
 		*d = passive(event.ReasonLimit)
-		d.Budgets = budgets
-		d.Tell = &record.Tell{Text: unpaidText}
+		if d.Budgets = budgets; cause != "" {
+			d.Tell = &record.Tell{Text: g.unpaidText()}
+		}
 	}
 }
 

@@ -9,15 +9,25 @@ import (
 	"strings"
 	"time"
 
-	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal/budgets"
 )
 
-// Limits bound the runs that messages ask for. A zero Rate is no bound.
+// Limits bound the runs that messages ask for, and the tokens of the runs of a day. A zero Rate and 0 tokens are no bound.
 type Limits struct {
 	RunsPerUser      Rate `yaml:"runs_per_user"` // by sender_id
 	RunsPerWorkspace Rate `yaml:"runs_per_workspace"`
+	// TokensPerUser and TokensPerWorkspace are of the whole workspace; a channel has none of its own.
+	TokensPerUser      int64 `yaml:"tokens_per_user"` // by sender_id
+	TokensPerWorkspace int64 `yaml:"tokens_per_workspace"`
+}
+
+// Validate returns every fault, by key.
+func (l Limits) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	faults.Check(l.TokensPerUser >= 0, "tokens_per_user", "must be 0 or a number of tokens for a day, such as 200000")
+	faults.Check(l.TokensPerWorkspace >= 0, "tokens_per_workspace", "must be 0 or a number of tokens for a day, such as 2000000")
+	return faults
 }
 
 // Rate is a number of runs within a time.
@@ -50,20 +60,14 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// maxBudgetName bounds the name of a budget, in bytes. A longer one is replaced by its hash.
-const maxBudgetName = 256
-
 // budgets returns the counters of the run that a message asks for; none without limits. The
 // first one is its sender's, and remembers that the sender was told. Those of a sender come
 // before those of all, and a channel's before the workspace's, so that two messages never lock
 // counters in opposite orders.
-func (s Settings) budgets(m *event.Message) (list []budgets.Budget) {
+func (s Settings) budgets(m *event.Message, at time.Time) (list []budgets.Budget) {
 	sender := cmp.Or(m.LimitedAs, m.Metadata.SenderID)
 	add := func(r Rate, counter string, bounded bool) {
-		b := budgets.Budget{Name: r.Channel + " " + counter, Per: r.Per}
-		if len(b.Name) > maxBudgetName {
-			b.Name = adapters.Digest([]byte(b.Name))
-		}
+		b := budgets.Budget{Name: budgets.Name(r.Channel + " " + counter), Per: r.Per}
 		if bounded {
 			b.Most = int64(r.Runs)
 		}
@@ -72,18 +76,23 @@ func (s Settings) budgets(m *event.Message) (list []budgets.Budget) {
 		}
 	}
 	user, all := s.Limits.RunsPerUser, s.Limits.RunsPerWorkspace
+	ownTokens, allTokens := s.Tokens.Of(sender, at)
 	if user.Runs == 0 {
 		add(all, "told "+sender, false)
+	}
+	if user.Runs == 0 && all.Runs == 0 && len(ownTokens) == 0 && len(allTokens) > 0 {
+		list = append(list, budgets.Budget{Name: budgets.Name(" told " + sender), Until: allTokens[0].Until})
 	}
 	add(user, "by "+sender, true)
 	if user.Channel != "" {
 		add(s.WorkspaceLimits.RunsPerUser, "by "+sender, false)
 	}
+	list = append(list, ownTokens...)
 	add(all, "all", true)
 	if all.Channel != "" {
 		add(s.WorkspaceLimits.RunsPerWorkspace, "all", false)
 	}
-	return list
+	return append(list, allTokens...)
 }
 
 // Limited returns the time from which on the sender of an envelope of our API may ask for a run
@@ -108,8 +117,29 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 	if g.kind = e.Kind; m == nil || m.Passive || is(m.Metadata.Passive) || g.command(m) != "" {
 		return time.Time{}, nil
 	}
-	return in.Journal.Budgets.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, g.budgets(m))
+	return in.Journal.Budgets.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, g.budgets(m, in.Now()))
 }
 
 // limitText tells a person that a limit is reached.
 const limitText = "Sorry, I can't answer this now: the limit of questions is reached. Please ask again later."
+
+// overText returns the words for a person about the limit that is reached. Those of tokens name the end of the day.
+func (g gate) overText() string {
+	if g.ends.IsZero() {
+		return limitText
+	}
+	return "Sorry, I can't answer this now: " + g.noTokens()
+}
+
+// unpaidText returns the words in a thread whose agent cannot go on by itself.
+func (g gate) unpaidText() string {
+	const begins = "I was to go on by myself now, but "
+	if g.ends.IsZero() {
+		return begins + "the limit of questions is reached. Please ask again later."
+	}
+	return begins + g.noTokens()
+}
+
+func (g gate) noTokens() string {
+	return fmt.Sprintf("today's limit of tokens is reached. Please ask again after %s (%s).", g.ends.Format("2 January, 15:04"), g.ends.Location())
+}

@@ -62,15 +62,15 @@ func TestBudgets(t *testing.T) {
 		"of all": {Limits{RunsPerWorkspace: all}, Limits{RunsPerWorkspace: all}, []budgets.Budget{
 			{Name: " told slack:U1", Per: time.Minute}, {Name: " all", Most: 9, Per: time.Minute},
 		}},
-		"of a channel": {Limits{of(user, "C1"), of(all, "C1")}, Limits{user, all}, []budgets.Budget{
+		"of a channel": {Limits{RunsPerUser: of(user, "C1"), RunsPerWorkspace: of(all, "C1")}, Limits{RunsPerUser: user, RunsPerWorkspace: all}, []budgets.Budget{
 			{Name: "C1 by slack:U1", Most: 5, Per: time.Hour}, {Name: " by slack:U1", Per: time.Hour},
 			{Name: "C1 all", Most: 9, Per: time.Minute}, {Name: " all", Per: time.Minute},
 		}},
-		"not in this channel": {Limits{none, none}, Limits{user, all}, []budgets.Budget{
+		"not in this channel": {Limits{RunsPerUser: none, RunsPerWorkspace: none}, Limits{RunsPerUser: user, RunsPerWorkspace: all}, []budgets.Budget{
 			{Name: " by slack:U1", Per: time.Hour}, {Name: " all", Per: time.Minute},
 		}},
 	} {
-		got := Settings{Limits: c.own, WorkspaceLimits: c.workspace}.budgets(room())
+		got := Settings{Limits: c.own, WorkspaceLimits: c.workspace}.budgets(room(), arrival)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -78,7 +78,7 @@ func TestBudgets(t *testing.T) {
 
 	long := room()
 	long.Metadata.SenderID = "slack:" + strings.Repeat("U", 1000)
-	if got := (Settings{Limits: Limits{RunsPerUser: user}}).budgets(long); len(got[0].Name) > maxBudgetName {
+	if got := (Settings{Limits: Limits{RunsPerUser: user}}).budgets(long, arrival); len(got[0].Name) > 256 {
 		t.Errorf("the name of a budget has %d bytes", len(got[0].Name))
 	}
 }

@@ -27,8 +27,9 @@ type gate struct {
 	// arrived is the time of the envelope. If it is zero, the age is not judged.
 	arrived time.Time
 	now     func() time.Time
-	// over means that a limit is reached.
+	// over means that a limit is reached. ends is the time at which it ends, if it is one of tokens; zero for one of runs.
 	over bool
+	ends time.Time
 	// notForUs means that the message is for a bot that is no agent of the workspace.
 	notForUs bool
 	// injected says that a program has given the message.
@@ -68,14 +69,14 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	case command != "" && d.Reason == event.ReasonTooOld:
 		d.Trigger = messages.TriggerNone
 	case d.Reason == event.ReasonLimit && isTold(m):
-		d.Tell = tell(m, limitText)
+		d.Tell = tell(m, g.overText())
 	default:
 		d = g.restarts(m, g.pauses(m, g.answers(m, d, look), look), look)
 	}
 	if m.AwaitsFiles && (d.Trigger == messages.TriggerRun || m.IsEmpty() && addressed != event.AddressedNone) {
 		d.AwaitsFiles = true
 	}
-	d.Metadata, d.Budgets = g.metadata(m, d, addressed), g.budgets(m)
+	d.Metadata, d.Budgets = g.metadata(m, d, addressed), g.budgets(m, g.now())
 	d.NoMemory = g.asGiven() && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory
 	return d
 }

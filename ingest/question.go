@@ -63,7 +63,7 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 	case q.Approval && option < 0 && len(q.Options) > 0:
 		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText))
 	case pressed && g.over:
-		return g.private(m, event.ReasonLimit, limitText)
+		return g.private(m, event.ReasonLimit, g.overText())
 	case pressed:
 		d = record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonAction}
 	}
@@ -87,7 +87,7 @@ func (g gate) presses(m *event.Message, look record.Look) record.Decision {
 	case q != nil && q.Approval:
 		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText))
 	case g.over:
-		return g.private(m, event.ReasonLimit, limitText)
+		return g.private(m, event.ReasonLimit, g.overText())
 	}
 	d := record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonAction}
 	d.Action, _ = json.Marshal(struct { // a stored action always encodes

@@ -9,6 +9,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/threads"
 	"parley/ingest/work"
 )
@@ -25,6 +26,8 @@ type Settings struct {
 	// Limits apply to the channel's runs. Those of the whole workspace also count the runs of
 	// a channel that has limits of its own.
 	Limits, WorkspaceLimits Limits
+	// Tokens bound the tokens of the runs of a day in the workspace.
+	Tokens budgets.Tokens
 	// Approvers returns the users who may answer an agent's approvals; none if every admitted
 	// one may.
 	Approvers func(agent string) []string

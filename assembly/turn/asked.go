@@ -55,5 +55,8 @@ func (a *attempt) record(cause error) runs.Attempt {
 	if cause != nil {
 		made.Error = cause.Error()
 	}
+	payer, _ := a.run.Cause()
+	own, all := a.settings.Tokens.Of(payer, a.Now())
+	made.Pays = append(own, all...)
 	return made
 }

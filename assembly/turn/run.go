@@ -366,6 +366,11 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 		return a.end(committing, Quiet, runs.Unanswered{State: runs.Quiet}, nil)
 	case ctx.Err() != nil:
 		a.report.Outcome = LeftOff // the next start resumes the run
+		if a.asked.usage.TokensIn+a.asked.usage.TokensOut > 0 {
+			if err := a.Runs.AddAttempt(committing, a.run, a.record(context.Cause(ctx))); err != nil {
+				a.Log.Warn("the attempt of a run that goes on later is not stored, nor its tokens", "run", a.run.ID, "err", err)
+			}
+		}
 		return nil
 	case errors.Is(cause, ErrLater):
 		return a.await(committing, pauseOf(cause))

@@ -13,6 +13,7 @@ import (
 	"parley/config/secret"
 	"parley/ingest/card"
 	"parley/ingest/event"
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
@@ -39,6 +40,8 @@ type Settings struct {
 	KeepInputs bool
 	// TimeZone is the workspace's; nil for UTC.
 	TimeZone *time.Location
+	// Tokens are the workspace's limits, to which the tokens of each attempt count.
+	Tokens budgets.Tokens
 }
 
 // Profile is an agent with the bounds of one run.

@@ -22,6 +22,7 @@ import (
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
+	"parley/ingest/journal/usage"
 	"parley/ingest/journal/workstreams"
 )
 
@@ -41,6 +42,7 @@ type Journal struct {
 	Listing     *listing.Listing
 	Search      *search.Search
 	People      *people.People
+	Usage       *usage.Usage
 
 	db *storage.DB
 }
@@ -62,6 +64,8 @@ type Options struct {
 	Shows func(workspace, agent, messages string) bool
 	// Rows returns the kinds of rows of the runs of a workspace; see runs.RowTool. If it is nil, an answer is the only one.
 	Rows func(workspace string) []string
+	// Zone returns the time zone of a workspace, in which its days begin; see usage.New.
+	Zone func(workspace string) *time.Location
 	// Remembered bounds the bytes of memory for the windows of threads.
 	Remembered int64
 }
@@ -82,11 +86,11 @@ func New(engine storage.Engine, options Options) *Journal {
 	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now, Shows: options.Shows, Rows: options.Rows}
 	ids, stored := threads.NewIDs(db), files.New(db)
 	accepted := envelopes.New(db, ids)
-	recorder, index := record.New(db, stored, accepted), search.New(db)
+	recorder, index, used := record.New(db, stored, accepted), search.New(db), usage.New(db, options.Zone)
 	return &Journal{
 		Threads: threads.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
 		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: recorder,
-		Workstreams: workstreams.New(db), Schedules: schedules.New(db, wall), Audit: audit.New(db), Listing: listing.New(db), Search: index, People: people.New(db, recorder, index), db: db,
+		Workstreams: workstreams.New(db), Schedules: schedules.New(db, wall), Audit: audit.New(db), Listing: listing.New(db), Search: index, People: people.New(db, recorder, index, used), Usage: used, db: db,
 	}
 }
 

@@ -28,6 +28,7 @@ var owners = map[string]string{
 	"workstreams": "workstreams",
 	"schedules":   "schedules", "schedule_ticks": "schedules",
 	"operator_log": "audit",
+	"usage_days":   "usage", "usage_progress": "usage",
 	"search_words": "search", "search_changes": "search", "search_progress": "search", "search_people": "search",
 	"retention_progress": ".",
 	"unfinished_copy":    "transfer",

@@ -16,6 +16,7 @@ import (
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
+	"parley/ingest/journal/usage"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/wake"
 )
@@ -28,6 +29,8 @@ const (
 	paceAge = 24 * time.Hour
 	// auditAge is how long it is kept what an operator did.
 	auditAge = 365 * 24 * time.Hour
+	// usageAge is how long the sums of a day are kept.
+	usageAge = 400 * 24 * time.Hour
 )
 
 // Pruned counts the rows that Prune emptied or deleted, by step.
@@ -41,18 +44,18 @@ func (r Retention) steps(now time.Time) []storage.Step {
 	return slices.Concat(
 		envelopes.Aged(now, r.Envelopes, r.Keys),
 		[]storage.Step{outbox.AgedPayloads(before(r.Envelopes))},
-		runs.Aged(before(r.Runs), before(r.RunEvents), before(r.Inputs)),
+		runs.Aged(before(max(r.Runs, usage.Settled)), before(r.RunEvents), before(r.Inputs)),
 		threads.Aged(before(r.RunEvents), before(0)),
 		[]storage.Step{workstreams.Aged(before(r.Runs))},
 		schedules.Aged(before(r.Runs)),
-		[]storage.Step{budgets.Aged(before(0)), outbox.AgedPaces(before(paceAge)), audit.Aged(before(auditAge))},
+		[]storage.Step{budgets.Aged(before(0)), outbox.AgedPaces(before(paceAge)), audit.Aged(before(auditAge)), usage.Aged(now.Add(-usageAge))},
 	)
 }
 
 // workspaceSteps lists each table that has rows of workspaces. A message is removed with
 // the rows of its attachments and its run; a run has at most 1,000 events.
 func workspaceSteps(workspace string) []storage.Step {
-	return slices.Concat(messages.OfWorkspace(workspace, append(files.OfMessages(), runs.OfMessages()...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace), search.OfWorkspace(workspace)},
+	return slices.Concat(messages.OfWorkspace(workspace, append(files.OfMessages(), runs.OfMessages()...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace), search.OfWorkspace(workspace), usage.OfWorkspace(workspace)},
 		schedules.OfWorkspace(workspace), outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), threads.OfWorkspace(workspace))
 }
 
@@ -61,6 +64,9 @@ func workspaceSteps(workspace string) []storage.Step {
 // call it again later. Only one call may run at a time. Backfill relies on the keys: they
 // must be kept for longer than it reads back.
 func (j *Journal) Prune(ctx context.Context, retention Retention) (Pruned, error) {
+	if err := j.Usage.Count(ctx); err != nil { // a run leaves after it was counted
+		return nil, err
+	}
 	steps := retention.steps(j.db.Now())
 	removed, err := storage.List(ctx, j.db, storage.Self[string], `SELECT id FROM workspaces WHERE removed_at > 0 AND removed_at <= $1`, storage.Millis(j.db.Now().Add(-retention.Keys)))
 	for _, workspace := range removed {

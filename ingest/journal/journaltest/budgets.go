@@ -32,6 +32,9 @@ func budgetPromises() []promise {
 		{"the sender of a message that is edited in a later window is told again", budgetNoticeOfEdit},
 		{"concurrent requests in many threads are counted one after the other", budgetAtOnce},
 		{"budgets whose window has ended are removed", budgetsPruned},
+		{"the tokens of each attempt are paid once, by its sender and its workspace, until the day ends", tokensPaid},
+		{"a message is refused when the tokens of the day are used up, and the sender is told once", tokensExhausted},
+		{"tokens that are paid after the end of their day leave the next day whole", tokensOfYesterday},
 		{"a run that its client named may be asked for again after the limit", budgetOfNamedRun},
 	}
 }
@@ -42,7 +45,7 @@ var hourly = budgets.Budget{Name: " slack:U1", Most: 2, Per: time.Hour}
 var overLimit = event.Result{Disposition: event.Stored, Reason: event.ReasonLimit}
 
 // over is a policy that answers no message, and tells its sender so.
-func over(m *event.Message, _ record.Look) record.Decision {
+func over(m *event.Message, _ record.Look, _ budgets.Budget) record.Decision {
 	return record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Tell: &record.Tell{Text: "Later."}}
 }
 
@@ -312,4 +315,108 @@ func budgetsPruned(f *fixture) {
 	f.clock.advance(time.Hour)
 	prune()
 	same(f, "after the window", f.count("budgets"), 0)
+}
+
+// aDay are the limits of tokens of the tests.
+var aDay = budgets.Tokens{PerUser: 100, PerWorkspace: 1000}
+
+// tokensOf returns the counters of a sender's tokens now.
+func (f *fixture) tokensOf(sender string) []budgets.Budget {
+	own, all := aDay.Of(sender, f.clock.Now())
+	return append(own, all...)
+}
+
+// spends returns an attempt that ends now with tokens of U1.
+func (f *fixture) spends(in, out int64) runs.Attempt {
+	return runs.Attempt{BegunAt: f.clock.Now(), TokensIn: in, TokensOut: out, Pays: f.tokensOf("slack:U1")}
+}
+
+func tokensPaid(f *fixture) {
+	both := func(what string, want int64) {
+		f.Helper()
+		same(f, what, []int64{f.counter("tokens of slack:U1"), f.counter("all tokens")}, []int64{want, want})
+	}
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run := f.begin(threadKey(1))
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true, Attempt: f.spends(10, 1)})
+	both("a failed attempt", 11)
+	run = f.begin(threadKey(1))
+	reply := answer("Hello.")
+	reply.Attempt = f.spends(20, 2)
+	unclear := journal.New(unclearEngine{f.engine}, journal.Options{Node: "first", Now: f.clock.Now})
+	_, err := unclear.Runs.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
+	f.fails("the commit", err, storage.ErrUnclear)
+	reply.Again = true
+	same(f, "again", f.commit(run, reply).State, runs.Done)
+	both("an answer whose commit was repeated", 33)
+	f.message(threadKey(2), said("C1/2", "hi"), triggers)
+	stopped := f.begin(threadKey(2))
+	_, err = f.Runs.StopRun(f.ctx, stopped.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+	f.must(err)
+	f.must(f.Runs.AddAttempt(f.ctx, stopped, f.spends(5, 0)))
+	both("a stopped run", 38)
+	f.message(threadKey(3), said("C1/3", "hi"), triggers)
+	run = f.begin(threadKey(3))
+	f.leaves(run, runs.Unanswered{State: runs.Interrupted, Attempt: f.spends(2, 0)})
+	both("an interrupted run", 40)
+	// The process dies during the next attempt, and the run is answered by another one.
+	lost := f.begin(threadKey(3))
+	next := f.successor("second")
+	reply = answer("Hello.")
+	reply.Attempt = next.spends(3, 0)
+	next.commit(next.begin(threadKey(3)), reply)
+	_, err = f.Runs.CommitReply(f.ctx, f.claim(lost.Thread), lost, reply)
+	f.fails("the lost one", err, storage.ErrFenced)
+	both("after a crash", 43)
+	f.message(threadKey(4), said("C1/4", "hi"), triggers)
+	f.commit(f.begin(threadKey(4)), answer("Hello."))
+	both("an attempt without counts", 43)
+}
+
+func tokensExhausted(f *fixture) {
+	user := f.tokensOf("slack:U1")
+	f.demand(threadKey(1), 0, user...)
+	reply := answer("Hello.")
+	reply.Attempt = f.spends(90, 9)
+	f.commit(f.begin(threadKey(1)), reply)
+	same(f, "one token is left", f.demand(threadKey(1), 0, user...).Result, letIn)
+	reply.Attempt = f.spends(90, 0) // the last run may end above the limit
+	f.commit(f.begin(threadKey(1)), reply)
+	var spent []budgets.Budget
+	refuses := func() record.Result {
+		f.Helper()
+		claim, e := f.budgeted(threadKey(1), 0, user...)
+		e.Over = func(m *event.Message, look record.Look, b budgets.Budget) record.Decision {
+			spent = append(spent, b)
+			return over(m, look, b)
+		}
+		out, err := f.Recorder.Record(f.ctx, claim, e)
+		f.must(err)
+		return out
+	}
+	out := refuses()
+	same(f, "refused", out.Result, overLimit)
+	same(f, "told", out.Told, true)
+	same(f, "told again", refuses().Told, false)
+	same(f, "by the sender's tokens", spent[0], user[0])
+	same(f, "another sender", f.demand(threadKey(2), 0, f.tokensOf("slack:U2")...).Result, letIn)
+	until, err := f.Budgets.ExhaustedUntil(f.ctx, workspace, "new", user)
+	f.must(err)
+	same(f, "until", until.Equal(user[0].Until), true)
+	next := user[0].Until
+	f.clock.advance(next.Sub(f.clock.Now()))
+	same(f, "the next day", f.demand(threadKey(3), 0, f.tokensOf("slack:U1")...).Result, letIn)
+}
+
+func tokensOfYesterday(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run, late := f.begin(threadKey(1)), answer("Hello.")
+	late.Attempt = f.spends(50, 0)
+	f.clock.advance(late.Attempt.Pays[0].Until.Sub(f.clock.Now()))
+	f.message(threadKey(2), said("C1/2", "hi"), triggers)
+	reply := answer("Hello.")
+	reply.Attempt = f.spends(7, 0)
+	f.commit(f.begin(threadKey(2)), reply)
+	f.commit(run, late)
+	same(f, "of today", f.counter("tokens of slack:U1"), 7)
 }

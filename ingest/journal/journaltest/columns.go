@@ -41,7 +41,7 @@ var columns = map[string]map[string]string{
 	"forgotten":       {"workspace": none, "sender_id": none},
 	"attachments":     {"external_id": none, "mime_type": none, "type": none, "state": none, "bucket": none, "path": none, "sha256": none, "name": words, "words": words},
 	"copies_to_check": {"bucket": none, "path": none},
-	"runs":            {"id": none, "agent": none, "state": none, "bot_channel": none, "error": words},
+	"runs":            {"id": none, "agent": none, "state": none, "bot_channel": none, "payer": none, "error": words},
 	"run_attempts":    {"run": none, "node": none, "finish": none, "input_sha256": none, "error": words},
 	"run_inputs":      {"run": none, "input": name},
 	"questions":       {"run": none, "agent": none, "state": none, "body": words, "answer": words},
@@ -73,6 +73,8 @@ var columns = map[string]map[string]string{
 	"search_changes":     {},
 	"search_progress":    {},
 	"search_people":      {"workspace": none, "sender_id": none, "name": name, "words": name},
+	"usage_days":         {"workspace": none, "channel": none, "agent": none, "person": none},
+	"usage_progress":     {},
 	"unfinished_copy":    {},
 }
 

@@ -113,6 +113,7 @@ func parts() []part {
 		{name: "schedules", groups: []group{{"schedules", schedulePromises()}}},
 		{name: "audit", groups: []group{{"actions", actionPromises()}}},
 		{name: "listing", groups: []group{{"counts", countPromises()}, {"filters", filterPromises()}}},
+		{name: "usage", groups: []group{{"usage", usagePromises()}}},
 		{name: "people", groups: []group{{"people", peoplePromises()}}},
 		{name: "search", groups: []group{{"search", searchPromises()}}},
 	}

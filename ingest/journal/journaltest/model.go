@@ -44,11 +44,12 @@ type machine struct {
 	*fixture
 	threads []*imagined
 	started int
+	tokens  int64 // of the attempts that have ended
 }
 
 // modelHolds compares the journal with a model in memory, over random interleavings of
-// the events of a thread. Nothing is lost, no message is answered twice, and order is
-// kept.
+// the events of a thread. Nothing is lost, no message is answered twice, order is
+// kept, and each attempt that has ended is paid once.
 func modelHolds(t *testing.T, engine storage.Engine) {
 	story := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -57,6 +58,7 @@ func modelHolds(t *testing.T, engine storage.Engine) {
 		for n := range 2 {
 			m.threads = append(m.threads, &imagined{key: event.ThreadKey(fmt.Sprintf("slack:acme:C1:%d.%d", story, n))})
 		}
+		paid, used := m.paid(), m.used()
 		rt.Repeat(map[string]func(*rapid.T){
 			"accept":    m.acceptNew,
 			"again":     m.acceptAgain,
@@ -73,7 +75,15 @@ func modelHolds(t *testing.T, engine storage.Engine) {
 			"":          m.check,
 		})
 		m.finish(rt)
+		same(m, "tokens that were paid", m.paid()-paid, m.tokens)
+		same(m, "tokens that were used", m.used()-used, m.tokens)
 	})
+}
+
+// attempt returns an attempt that ends now, with tokens that its sender and the workspace pay.
+func (m *machine) attempt() runs.Attempt {
+	m.tokens += 7
+	return runs.Attempt{BegunAt: m.clock.Now(), TokensIn: 5, TokensOut: 2, Pays: paysFor("slack:U1", m.clock.Now())}
 }
 
 func (m *machine) pick(rt *rapid.T) *imagined { return rapid.SampledFrom(m.threads).Draw(rt, "thread") }
@@ -207,7 +217,9 @@ func (m *machine) answerTurn(t *imagined) bool {
 		return false
 	}
 	text := "re " + run.ID
-	result := m.commit(run, answer(text, text)).State
+	reply := answer(text, text)
+	reply.Attempt = m.attempt()
+	result := m.commit(run, reply).State
 	if len(t.asked) == 0 {
 		same(m, "result", result, runs.Canceled)
 	} else {
@@ -225,7 +237,7 @@ func (m *machine) answerTurn(t *imagined) bool {
 func (m *machine) retryTurn(rt *rapid.T) {
 	if run := m.beginTurn(m.pick(rt)); run != nil {
 		at := m.clock.Now().Add(time.Second)
-		m.leaves(run, runs.Unanswered{At: at, Failed: true})
+		m.leaves(run, runs.Unanswered{At: at, Failed: true, Attempt: m.attempt()})
 		m.clock.advance(time.Second)
 	}
 }
@@ -233,7 +245,7 @@ func (m *machine) retryTurn(rt *rapid.T) {
 func (m *machine) interruptTurn(rt *rapid.T) {
 	t := m.pick(rt)
 	if run := m.beginTurn(t); run != nil {
-		m.leaves(run, runs.Unanswered{State: runs.Interrupted})
+		m.leaves(run, runs.Unanswered{State: runs.Interrupted, Attempt: m.attempt()})
 		t.waiting = append(t.asked, t.waiting...)
 		slices.SortFunc(t.waiting, func(a, b *spoken) int { return int(a.seq - b.seq) })
 		t.runID, t.asked = "", nil

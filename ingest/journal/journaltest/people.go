@@ -190,7 +190,7 @@ func personForgotten(f *fixture) {
 	same(f, "Nora's quotations", []int{len(m.Quotes.Forwarded), len(m.Quotes.Names), len(m.Reactions)}, []int{1, 1, 0})
 	same(f, "what was said in it", m.Quotes.Forwarded[0].Content, "kept quote")
 	same(f, "kept columns", f.hits("kept", "nora"), []string{
-		"deliveries.payload", "messages.content", "messages.metadata", "messages.quotes", "messages.sender_id", "search_people.name", "search_people.sender_id", "search_people.words", "search_words.words",
+		"deliveries.payload", "messages.content", "messages.metadata", "messages.quotes", "messages.sender_id", "runs.payer", "search_people.name", "search_people.sender_id", "search_people.words", "search_words.words",
 	})
 	same(f, "people", each(f.people(""), func(p people.Person) string { return p.Name }), []string{"Nora"})
 	same(f, "a second time", f.forget(oliviaID), record.Erased{})

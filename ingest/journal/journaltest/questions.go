@@ -7,6 +7,7 @@ import (
 	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
@@ -171,7 +172,7 @@ func questionAnsweredByEdit(f *fixture) {
 func noAnswerTwice(f *fixture) {
 	f.questions()
 	refused := func(m *event.Message, look record.Look) record.Decision {
-		d := over(m, look)
+		d := over(m, look, budgets.Budget{})
 		d.Reason = event.ReasonNoAnswer
 		return d
 	}

@@ -133,10 +133,14 @@ func Scan(tx *storage.Txn, workspace string, after int64) []Scanned {
 		FROM messages WHERE workspace = $1 AND row > $2 ORDER BY row LIMIT CAST($3 AS BIGINT)`, workspace, after, int64(scanPage))
 }
 
-// SaidBy returns the rows, the contents and the metadata of the next messages of a sender after a row, in the order of their rows.
+// SaidBy returns the rows, the contents, the quotes and the metadata of the next messages of a sender after a row, in the order of their rows.
 func SaidBy(tx *storage.Txn, workspace, sender string, after int64) []Message {
-	return storage.UpTo(tx, (*Message).Size, func(m *Message) []any { return []any{&m.Row, &m.Content, &m.Metadata} },
-		`SELECT row, content, metadata FROM messages WHERE workspace = $1 AND sender_id = $2 AND row > $3 ORDER BY row LIMIT CAST($4 AS BIGINT)`, workspace, sender, after, int64(scanPage))
+	list := storage.UpTo(tx, (*Message).Size, func(m *Message) []any { return []any{&m.Row, &m.Content, &m.Metadata, &m.quotes} },
+		`SELECT row, content, metadata, quotes FROM messages WHERE workspace = $1 AND sender_id = $2 AND row > $3 ORDER BY row LIMIT CAST($4 AS BIGINT)`, workspace, sender, after, int64(scanPage))
+	for i := range list {
+		unpack(tx, &list[i])
+	}
+	return list
 }
 
 // Placing is a message with its workspace and its thread.

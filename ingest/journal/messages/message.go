@@ -114,14 +114,18 @@ type Quotes struct {
 	Names     event.Names   `json:"names,omitempty"`
 	// Sender is another id of the author, a bot, which lists of the policy may name; see event.Message.
 	Sender string `json:"sender,omitempty"`
+	// Payer is the sender whose limits count the run that the message asks for, if it is not the message's sender; see event.Message.
+	Payer string `json:"payer,omitempty"`
 }
 
 // QuotesOf returns the quotes of a message.
-func QuotesOf(m *event.Message) Quotes { return Quotes{m.Quoted, m.Forwarded, m.Names, m.AltSenderID} }
+func QuotesOf(m *event.Message) Quotes {
+	return Quotes{Quoted: m.Quoted, Forwarded: m.Forwarded, Names: m.Names, Sender: m.AltSenderID}
+}
 
 // packQuotes returns the column that holds quotes as JSON.
 func packQuotes(tx *storage.Txn, q Quotes) string {
-	return tx.Pack(q, q.Quoted == nil && len(q.Forwarded) == 0 && len(q.Names) == 0 && q.Sender == "")
+	return tx.Pack(q, q.Quoted == nil && len(q.Forwarded) == 0 && len(q.Names) == 0 && q.Sender == "" && q.Payer == "")
 }
 
 const messageColumns = `m.row, m.id, m.thread, m.seq, m.external_id, m.client_message_id, m.sender_id,

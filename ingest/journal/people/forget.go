@@ -115,6 +115,13 @@ func (s *People) forget(ctx context.Context, p *Person, f messages.Forgotten) (a
 	}); err != nil {
 		return all, err
 	}
+	since := time.Time{}
+	if f.Position > 0 { // the earlier runs are done
+		since = f.At.Add(-lately)
+	}
+	if err := s.usage.Forget(ctx, f.Workspace, append(x.payers, f.SenderID), since); err != nil {
+		return all, err
+	}
 	if err := s.search.Forget(ctx, f.Workspace, f.SenderID, f.At); err != nil {
 		return all, err
 	}
@@ -129,6 +136,7 @@ type pass struct {
 	names   []string // each once
 	forms   [][]byte // of the names in JSON and in texts
 	said    [][]byte // contents of the person's messages
+	payers  []string // other sender_ids that paid for the person's questions
 	settled int64    // row of the last message before which no other can still be committed
 	counted Counted
 }
@@ -186,6 +194,9 @@ func (x *pass) learn(ctx context.Context) error {
 		for _, m := range list {
 			metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one names nobody
 			x.name(metadata.SenderDisplayName)
+			if payer := m.Quotes.Payer; payer != "" && !slices.Contains(x.payers, payer) {
+				x.payers = append(x.payers, payer)
+			}
 			if len(m.Content) >= leastWords {
 				x.said = append(x.said, []byte(m.Content))
 			}
@@ -308,7 +319,7 @@ func (x *pass) sort(m *messages.Scanned) sort {
 	own := m.SenderID == x.SenderID
 	if m.Author == messages.BySystem {
 		metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one has no cause
-		own = metadata.Cause() == x.SenderID
+		own = metadata.Cause() == x.SenderID || slices.Contains(x.payers, metadata.Cause())
 	}
 	switch {
 	case own && m.SentAt.After(x.At), own && !m.DeletedAt.IsZero() && m.Reason == event.ReasonForgotten:

@@ -15,6 +15,7 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/usage"
 )
 
 // People are the people in a journal.
@@ -22,11 +23,12 @@ type People struct {
 	db       *storage.DB
 	recorder *record.Recorder
 	search   *search.Search
+	usage    *usage.Usage
 }
 
 // New returns the people in a store.
-func New(db *storage.DB, recorder *record.Recorder, index *search.Search) *People {
-	return &People{db, recorder, index}
+func New(db *storage.DB, recorder *record.Recorder, index *search.Search, used *usage.Usage) *People {
+	return &People{db, recorder, index, used}
 }
 
 // Person is a person or a bot that has written.

@@ -11,24 +11,29 @@ func (r *recordTx) decide(m *event.Message, known *messages.Message) Decision {
 	d := r.Decide(m, r)
 	r.budgets = d.Budgets
 	asks := d.Trigger == messages.TriggerRun && (known == nil || known.Seq == 0 || r.raises(known, d))
-	if asks && r.exhausted() && !r.joins() {
+	if spent := r.exhausted(asks); spent != nil && !r.joins() {
 		if m.RunID != "" && m.Injected == nil && m.Internal == nil { // its client asks again under the same id
 			return Decision{Ignore: true, Reason: event.ReasonLimit}
 		}
-		d = r.Over(m, r)
+		d = r.Over(m, r, *spent)
 	}
 	r.prepare(&d, known)
 	return d
 }
 
-// exhausted reports whether one of the budgets has no run left.
-func (r *recordTx) exhausted() (exhausted bool) {
+// exhausted returns a budget of a message that asks for a run, of which nothing is left: the last one, if there are several; nil for none.
+func (r *recordTx) exhausted(asks bool) (exhausted *budgets.Budget) {
+	if !asks {
+		return nil
+	}
 	for i, b := range r.budgets {
 		spent, told := budgets.Spend(r.Txn, r.Workspace, b, 0, r.now)
 		if i == 0 {
 			r.told = told
 		}
-		exhausted = exhausted || b.Most > 0 && spent >= b.Most
+		if b.Most > 0 && spent >= b.Most {
+			exhausted = &b
+		}
 	}
 	return exhausted
 }
@@ -51,7 +56,9 @@ func (r *recordTx) joins() bool {
 func (r *recordTx) count() {
 	if r.asks != nil && !r.joins() {
 		for _, b := range r.budgets {
-			budgets.Spend(r.Txn, r.Workspace, b, 1, r.now)
+			if b.Until.IsZero() { // else its runs pay when they end
+				budgets.Spend(r.Txn, r.Workspace, b, 1, r.now)
+			}
 		}
 	}
 	if r.tells == nil || r.told || r.Err != nil {

@@ -40,8 +40,8 @@ type Entry struct {
 	// triggers. It is called inside the transaction, maybe several times, and must do nothing but
 	// look. It is not called for deletes.
 	Decide func(m *event.Message, look Look) Decision
-	// Over decides instead if the message would ask for more runs than one of its budgets has.
-	Over func(m *event.Message, look Look) Decision
+	// Over decides instead if the message asks for a run and nothing is left of one of its budgets, which it gets.
+	Over func(m *event.Message, look Look, spent budgets.Budget) Decision
 	// Announce are the posts that show people the message, if it is new and the policy stores it, before its answer.
 	Announce []outbox.Post
 	// Notice returns the notice that a decision asks for, with its posts. Record calls it between two transactions, so
@@ -411,7 +411,9 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *messages.Message {
 		row.SentAt = row.CreatedAt
 	}
 	if d.Trigger == messages.TriggerRun {
-		row.Agent = r.Agent
+		if row.Agent = r.Agent; m.LimitedAs != m.Metadata.SenderID {
+			row.Quotes.Payer = m.LimitedAs
+		}
 	}
 	if d.AwaitsFiles {
 		row.FilesUntil, r.filed = row.CreatedAt.Add(FilesWait), true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/storage"
 )
 
@@ -21,6 +22,8 @@ type Attempt struct {
 	InputSHA256 string
 	// Input is that input, a JSON list of messages; empty if the configuration keeps none.
 	Input string
+	// Pays are the counters that its tokens are added to.
+	Pays []budgets.Budget
 }
 
 // attempted stores the attempt that ends in the transaction.
@@ -35,7 +38,7 @@ func (r *Runs) AddAttempt(ctx context.Context, run *Run, a Attempt) error {
 const lostAttempt = "its process ended"
 
 // addAttempt stores an attempt of a run, behind those of the run that were lost and have no row yet. The node and
-// the times of a lost one are unknown.
+// the times of a lost one are unknown. The tokens of the attempt are paid here, so each attempt pays once.
 func addAttempt(tx *storage.Txn, run *Run, a Attempt, node string, now int64) {
 	for range run.Claims {
 		tx.Do(`INSERT INTO run_attempts (run, n, node, begun_at, answered_at, ended_at, error, finish, tokens_in, tokens_out, input_sha256)
@@ -52,6 +55,11 @@ func addAttempt(tx *storage.Txn, run *Run, a Attempt, node string, now int64) {
 	if a.Input != "" {
 		tx.Do(`INSERT INTO run_inputs (run, n, thread, at, input) SELECT $1, max(n), $2, $3, $4 FROM run_attempts WHERE run = $1
 			HAVING NOT EXISTS (SELECT 1 FROM run_inputs WHERE run = $1 AND n = 0)`, run.ID, run.Thread, now, a.Input)
+	}
+	if tokens := a.TokensIn + a.TokensOut; tokens > 0 {
+		for _, b := range a.Pays {
+			budgets.Spend(tx, run.Workspace, b, tokens, now)
+		}
 	}
 }
 

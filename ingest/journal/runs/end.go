@@ -244,9 +244,9 @@ func (e *endRunTx) record(state State, cause string, answeredAt time.Time) {
 		workstreams.StopOf(e.Txn, e.run.ID, e.now) // before the state post, as every change of a workstream
 		ForgetReports(e.Txn, e.run.Thread, e.run.ID)
 	}
-	e.Do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error, dropped)
-		SELECT $2, $1, $3, $4, $5, $6, CASE WHEN run_event_at < $7 THEN $7 ELSE run_event_at + 1 END, run_bot_channel, $8, run_dropped FROM threads WHERE id = $1`,
-		e.run.Thread, e.run.ID, e.run.Agent, string(state), storage.Millis(e.run.BegunAt), storage.Millis(answeredAt), e.now, cause)
+	e.Do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error, dropped, payer)
+		SELECT $2, $1, $3, $4, $5, $6, CASE WHEN run_event_at < $7 THEN $7 ELSE run_event_at + 1 END, run_bot_channel, $8, run_dropped, $9 FROM threads WHERE id = $1`,
+		e.run.Thread, e.run.ID, e.run.Agent, string(state), storage.Millis(e.run.BegunAt), storage.Millis(answeredAt), e.now, cause, payer(e.Txn, e.run))
 	if e.run.Stepped {
 		e.Do(`DELETE FROM run_steps WHERE run = $1`, e.run.ID)
 	}

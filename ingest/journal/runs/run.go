@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -128,7 +129,7 @@ func (run *Run) IsScheduled() bool {
 func (run *Run) Cause() (sender string, alone bool) {
 	for _, m := range slices.Backward(run.Messages) {
 		if m.Author == messages.ByHuman || m.Author == messages.ByBot {
-			return m.SenderID, false
+			return cmp.Or(m.Quotes.Payer, m.SenderID), false
 		}
 	}
 	for _, m := range slices.Backward(run.Messages) {

@@ -80,6 +80,7 @@ func StopWaiting(tx *storage.Txn, thread, now int64) {
 	id := uuid.Must(uuid.NewV7()).String()
 	tx.Do(insertStopped+`thread = $1 AND trigger = 'run' AND run IS NULL ORDER BY sent_at, seq LIMIT 1`, thread, id, now, string(Canceled))
 	messages.TakeAll(tx, thread, id)
+	tx.Do(`UPDATE runs SET payer = $2 WHERE id = $1`, id, payer(tx, &Run{ID: id}))
 	threads.CountChange(tx, thread)
 	threads.EndTurn(tx, thread)
 }

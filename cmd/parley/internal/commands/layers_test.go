@@ -23,7 +23,7 @@ var layers = [][]string{
 	4:  {"ingest/journal/envelopes", "ingest/journal/outbox"},
 	5:  {"ingest/journal/workstreams"},
 	6:  {"ingest/journal/runs"},
-	7:  {"ingest/journal/listing", "ingest/journal/record", "ingest/journal/search"},
+	7:  {"ingest/journal/listing", "ingest/journal/record", "ingest/journal/search", "ingest/journal/usage"},
 	8:  {"ingest/journal", "ingest/journal/people"},
 	9:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload", "ingest/schedule", "assembly/workstream"},
 	10: {"adapters/*/call", "adapters/*/memory", "adapters/web/exchange"},

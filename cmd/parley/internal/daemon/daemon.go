@@ -157,7 +157,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, engine.Close())
 	}
 	shared, current := d.share(engine), new(pipeline.Current)
-	d.node, shared.Remembered, shared.Rows = shared.Node, o.Config.RememberedWindows, current.Rows
+	d.node, shared.Remembered, shared.Rows, shared.Zone = shared.Node, o.Config.RememberedWindows, current.Rows, current.Zone
 	j := journal.New(engine, shared)
 	scheduler := work.New(engine, work.Options{
 		Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log, Words: j.Heard, Missed: j.Missed,

@@ -165,7 +165,7 @@ func Operate(ctx context.Context, c *config.Config, version string) (*operator.C
 	if err := storage.Whole(ctx, engine); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	o := journal.Options{Node: uuid.NewString()}
+	o := journal.Options{Node: uuid.NewString(), Zone: c.Zone}
 	if clock, shared := engine.(storage.Clock); shared {
 		o.Lease, o.Now = DefaultLease, clock.Now
 	}

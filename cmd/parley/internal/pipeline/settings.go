@@ -8,6 +8,7 @@ import (
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/threads"
 )
 
@@ -41,7 +42,7 @@ func IngestSettings(w *config.Workspace, agents map[string]Agent, platform adapt
 	s := w.Channel(channel, parent)
 	settings := ingest.Settings{
 		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, RestartAfter: s.Turns.RestartAfter, LateAge: w.Backfill.MaxAge,
-		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
+		Limits: s.Limits, WorkspaceLimits: w.Limits, Tokens: tokensOf(w), Commands: w.Commands,
 		Approvers: func(id string) []string { return agents[id].approvers(platform) },
 	}
 	settings.HasAgent, settings.API = func(agent string) bool { return slices.Contains(AgentsOf(w), agent) }, platform.API
@@ -60,5 +61,10 @@ func TurnSettings(w *config.Workspace, at threads.Place) turn.Settings {
 		w = &none
 	}
 	channel := w.Channel(at.Channel, at.Parent)
-	return turn.Settings{Config: channel.Turns, NoMentions: channel.Policy.Mentions == ingest.MentionsNone, Names: channel.Policy.Mentions == ingest.MentionsNames, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
+	return turn.Settings{Config: channel.Turns, NoMentions: channel.Policy.Mentions == ingest.MentionsNone, Names: channel.Policy.Mentions == ingest.MentionsNames, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location(), Tokens: tokensOf(w)}
+}
+
+// tokensOf returns the limits of the tokens of a workspace.
+func tokensOf(w *config.Workspace) budgets.Tokens {
+	return budgets.Tokens{PerUser: w.Limits.TokensPerUser, PerWorkspace: w.Limits.TokensPerWorkspace, Zone: w.Location()}
 }

@@ -41,13 +41,19 @@ func (c *Current) Profile(id string) (turn.Profile, bool) {
 // Rows returns the kinds of rows of the runs of a workspace.
 func (c *Current) Rows(workspace string) []string {
 	if s := c.Setup(); s != nil {
-		for _, w := range s.Config.Workspaces {
-			if w.ID == workspace {
-				return w.Rows
-			}
+		if w := s.Config.Workspace(workspace); w != nil {
+			return w.Rows
 		}
 	}
 	return nil
+}
+
+// Zone returns the time zone of a workspace.
+func (c *Current) Zone(workspace string) *time.Location {
+	if s := c.Setup(); s != nil {
+		return s.Config.Zone(workspace)
+	}
+	return time.UTC
 }
 
 // Rights returns what an agent may do by the tools; the least if it is not configured.

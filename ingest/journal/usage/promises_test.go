@@ -1,0 +1,9 @@
+package usage_test
+
+import (
+	"testing"
+
+	"parley/ingest/journal/journaltest"
+)
+
+func TestSQLite(t *testing.T) { journaltest.SQLite(t, "usage") }
