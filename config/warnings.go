@@ -30,6 +30,7 @@ func (l *loader) warnings(c *Config) Faults {
 			f.warnWritable("", f.name)
 			f.warnReadable()
 			f.warnPlain(string(w.Platform), reflect.ValueOf(w.Config))
+			f.warnUnmeasured(&w, c.Agents)
 			if warner, ok := w.Config.(adapters.Warner); ok {
 				for _, found := range warner.Warnings() {
 					f.warn(join(string(w.Platform), found.Field), found.Message)
@@ -63,6 +64,25 @@ func (f *file) warnAll(c *Config) {
 	f.warnPostgres(c.Store.URL, "store.url")
 	f.warnPostgres(c.Store.ListenURL, "store.listen_url")
 	f.warnPlain("", reflect.ValueOf(c))
+}
+
+// warnUnmeasured warns of limits of tokens to which the runs of an agent do not count.
+func (f *file) warnUnmeasured(w *Workspace, agents []Agent) {
+	ids := []string{w.Agent}
+	for _, s := range w.Channels {
+		ids = append(ids, s.Agent)
+	}
+	for _, a := range agents {
+		kind, _ := Kind(a.Kind)
+		if !kind.Unmeasured || !slices.Contains(ids, a.ID) {
+			continue
+		}
+		for key, most := range map[string]int{"limits.tokens_per_user": w.Limits.TokensPerUser, "limits.tokens_per_workspace": w.Limits.TokensPerWorkspace} {
+			if most > 0 {
+				f.warn(key, fmt.Sprintf("does not bound the agent %s, because an agent of the kind %s reports no tokens: use limits.runs_per_user for it", a.ID, a.Kind))
+			}
+		}
+	}
 }
 
 // warnWritable warns of files and folders that every user of the machine can change. A missing

@@ -18,8 +18,8 @@ type Limits struct {
 	RunsPerUser      Rate `yaml:"runs_per_user"` // by sender_id
 	RunsPerWorkspace Rate `yaml:"runs_per_workspace"`
 	// TokensPerUser and TokensPerWorkspace are of the whole workspace; a channel has none of its own.
-	TokensPerUser      int64 `yaml:"tokens_per_user"` // by sender_id
-	TokensPerWorkspace int64 `yaml:"tokens_per_workspace"`
+	TokensPerUser      int `yaml:"tokens_per_user"` // by sender_id
+	TokensPerWorkspace int `yaml:"tokens_per_workspace"`
 }
 
 // Validate returns every fault, by key.

@@ -22,6 +22,8 @@ type Kind struct {
 	// New returns an agent. The config passed Validate. The agent reads stored attachments
 	// from files.
 	New func(config Config, files Files) turn.Agent
+	// Unmeasured says that no run of the kind reports tokens.
+	Unmeasured bool
 }
 
 // Config is the settings of an agent: a pointer to a struct with yaml tags. In a file, its

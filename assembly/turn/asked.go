@@ -46,6 +46,18 @@ func (a *attempt) measure(u assembly.Usage) {
 	a.asked.usage = assembly.Usage{Finish: u.Finish, TokensIn: a.asked.usage.TokensIn + u.TokensIn, TokensOut: a.asked.usage.TokensOut + u.TokensOut}
 }
 
+// measureOwn takes the usage among the own keys of the answer, for agents whose protocol has no other place for it.
+func (a *attempt) measureOwn() {
+	if a.asked.usage.TokensIn+a.asked.usage.TokensOut > 0 {
+		return
+	}
+	for _, own := range ownKeys(a.said.own) {
+		if own.Key == "usage" {
+			a.asked.usage.TokensIn, a.asked.usage.TokensOut = assembly.Tokens(own.Value)
+		}
+	}
+}
+
 // record returns the attempt for the journal. cause is the error that ended it, or nil.
 func (a *attempt) record(cause error) runs.Attempt {
 	made := runs.Attempt{

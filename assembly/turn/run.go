@@ -61,6 +61,7 @@ func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 		a.preview.Stop()
 	}
 	a.rest, a.ends = a.said.events.stop()
+	a.measureOwn()
 	if err == nil {
 		err = a.commit(ctx)
 	} else {

@@ -150,7 +150,7 @@ const (
 	ReasonNotForUs       = "not-for-us"      // passive: its recipient_id names another bot
 	ReasonTooOld         = "too-old"         // passive: older than max_age
 	ReasonLoopGuard      = "loop-guard"      // passive: too many runs begun by bots
-	ReasonLimit          = "limit"           // passive: too many runs begun within limits
+	ReasonLimit          = "limit"           // passive: too many runs begun within limits, or no tokens left
 	ReasonFromMe         = "from-me"         // passive: the account owner wrote it
 	ReasonSMS            = "sms"             // passive, or ignored: a text message, whose sender may be anybody
 	ReasonAction         = "action"          // passive: a button; its question is ours. runs: it answers a question of an agent

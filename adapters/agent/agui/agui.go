@@ -109,7 +109,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	}
 	defer begun.Close()
 	begun.TakeCut = true
-	r := newRun(a.client, remote.NewAnswer(input.RequestID(), a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), int(a.config.MaxBytes), input)
+	r := newRun(a.client, remote.NewAnswer(input.RequestID(), a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure), int(a.config.MaxBytes), input)
 	take := func(e remote.Event) error { return r.take(ctx, e) }
 	if err := a.client.Follow(begun, r.answer, "RUN_FINISHED or RUN_ERROR", take); err != nil {
 		return err

@@ -262,6 +262,7 @@ func (r *run) forget(kind string, cause error) error {
 func (r *run) finished(e streamEvent) error {
 	r.answer.Done()
 	r.usage, r.result = e.Usage, e.Result
+	r.answer.Spent(e.Usage, "")
 	if err := r.endTexts(); err != nil || e.Outcome == nil {
 		return err
 	}

@@ -22,7 +22,7 @@ var _ turn.Agent = Agent{}
 // Kind describes the echo agent.
 func Kind() agent.Kind {
 	return agent.Kind{
-		Name: "echo", Config: func() agent.Config { return new(Config) },
+		Name: "echo", Unmeasured: true, Config: func() agent.Config { return new(Config) },
 		New: func(agent.Config, agent.Files) turn.Agent { return Agent{} },
 	}
 }

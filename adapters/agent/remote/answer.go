@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -362,21 +361,14 @@ type Ending struct {
 	Usage any // the counts of tokens; nil if the server sent none
 }
 
-// spent returns the counts of a server's usage; 0 for those that it lacks. Some gateways write the counts under the names
-// of two protocols. The tokens that a server has
-// read from its cache, or written to it, are part of the input.
-func spent(usage any) (in, out int64) {
-	raw, _ := json.Marshal(usage) // decoded JSON always encodes
-	var counts map[string]any
-	_ = json.Unmarshal(raw, &counts) // a usage of another form has no counts
-	sum := func(keys ...string) (n int64) {
-		for _, key := range keys {
-			count, _ := counts[key].(float64)
-			n += int64(max(0, min(count, 1<<40)))
-		}
-		return n
+// Spent notes the counts of tokens that an agent's server has reported, and the model's word for the end of its answer.
+func (a *Answer) Spent(usage any, finish string) {
+	if a.measure == nil {
+		return
 	}
-	return cmp.Or(sum("prompt_tokens"), sum("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")), cmp.Or(sum("completion_tokens"), sum("output_tokens"))
+	raw, _ := json.Marshal(usage) // decoded JSON always encodes
+	in, out := assembly.Tokens(raw)
+	a.measure(assembly.Usage{Finish: finish, TokensIn: in, TokensOut: out})
 }
 
 // Finish ends a model's answer after the stream: with a WARNING if it is incomplete, and with the
@@ -386,10 +378,7 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	if err := a.End(); err != nil {
 		return err
 	}
-	if a.measure != nil {
-		in, out := spent(e.Usage)
-		a.measure(assembly.Usage{Finish: e.Finish, TokensIn: in, TokensOut: out})
-	}
+	a.Spent(e.Usage, e.Finish)
 	meaning := endOf(e.Finish)
 	early := sentences[meaning]
 	if meaning == endBroken {

@@ -10,8 +10,8 @@ import (
 	"parley/adapters/web/payload"
 )
 
-// ErrLimit means that a message was not recorded because its sender has asked for too many runs.
-var ErrLimit = errors.New("the limit of runs is reached; ask again later")
+// ErrLimit means that a message was not recorded because its sender has asked for too many runs, or their tokens are used up.
+var ErrLimit = errors.New("the limit of runs or of tokens is reached; ask again later")
 
 // MayAsk returns an error if the sender of a complete body may not ask for one more run in a workspace.
 // Nothing is stored then. The response has the time to wait.

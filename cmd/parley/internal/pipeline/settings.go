@@ -66,5 +66,5 @@ func TurnSettings(w *config.Workspace, at threads.Place) turn.Settings {
 
 // tokensOf returns the limits of the tokens of a workspace.
 func tokensOf(w *config.Workspace) budgets.Tokens {
-	return budgets.Tokens{PerUser: w.Limits.TokensPerUser, PerWorkspace: w.Limits.TokensPerWorkspace, Zone: w.Location()}
+	return budgets.Tokens{PerUser: int64(w.Limits.TokensPerUser), PerWorkspace: int64(w.Limits.TokensPerWorkspace), Zone: w.Location()}
 }
