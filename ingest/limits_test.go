@@ -9,6 +9,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/messages"
 )
 
 // TestOver proves that a limit takes only runs away, and stores their messages even without
@@ -117,4 +118,65 @@ func TestSendersAreToldOfALimit(t *testing.T) {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestTokenBudgets proves that the tokens of a sender come before those of all, and that a sender without limits of its own has a counter that
+// remembers what it was told.
+func TestTokenBudgets(t *testing.T) {
+	zone := time.FixedZone("east", 3600)
+	until := time.Date(arrival.In(zone).Year(), arrival.In(zone).Month(), arrival.In(zone).Day()+1, 0, 0, 0, 0, zone)
+	runs := Limits{RunsPerUser: Rate{Runs: 5, Per: time.Hour}, RunsPerWorkspace: Rate{Runs: 9, Per: time.Hour}}
+	own, all := budgets.Budget{Name: "tokens of slack:U1", Most: 10, Until: until}, budgets.Budget{Name: "all tokens", Most: 20, Until: until}
+	told := budgets.Budget{Name: " told slack:U1", Until: until}
+	for name, c := range map[string]struct {
+		limits Limits
+		tokens budgets.Tokens
+		want   []budgets.Budget
+	}{
+		"of a sender": {Limits{}, budgets.Tokens{PerUser: 10}, []budgets.Budget{own}},
+		"of all":      {Limits{}, budgets.Tokens{PerWorkspace: 20}, []budgets.Budget{told, all}},
+		"both":        {Limits{}, budgets.Tokens{PerUser: 10, PerWorkspace: 20}, []budgets.Budget{own, all}},
+		"and runs": {runs, budgets.Tokens{PerUser: 10, PerWorkspace: 20}, []budgets.Budget{
+			{Name: " by slack:U1", Most: 5, Per: time.Hour}, own, {Name: " all", Most: 9, Per: time.Hour}, all,
+		}},
+	} {
+		c.tokens.Zone = zone
+		if diff := cmp.Diff(c.want, Settings{Limits: c.limits, WorkspaceLimits: c.limits, Tokens: c.tokens}.budgets(room(), arrival)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestParleysOwnMessagesNeedTokens proves that the run of a schedule is its payer's, and that one that nobody asked for needs the tokens
+// of the workspace and tells nobody.
+func TestParleysOwnMessagesNeedTokens(t *testing.T) {
+	ends := time.Date(2026, 12, 1, 0, 0, 0, 0, time.FixedZone("Europe/Vienna", 3600))
+	for name, c := range map[string]struct {
+		internal event.Internal
+		want     []string
+		told     string
+	}{
+		"of a person":    {event.Internal{Schedule: "s", Cause: "slack:U2"}, []string{"tokens of slack:U2", "all tokens"}, "I was to go on by myself now, but today's limit of tokens is reached. Please ask again after 1 December, 00:00 (Europe/Vienna)."},
+		"of nobody":      {event.Internal{Schedule: "s"}, []string{"all tokens"}, ""},
+		"a workstream's": {event.Internal{Thread: event.WorkstreamThread("w1"), Runs: true, Cause: "slack:U2"}, nil, ""},
+	} {
+		g, m := defaultGate(), room()
+		g.Tokens = budgets.Tokens{PerUser: 10, PerWorkspace: 20}
+		m.Internal = &c.internal
+		var names []string
+		d := g.decide(m, &store{})
+		for _, b := range d.Budgets {
+			names = append(names, b.Name)
+		}
+		if diff := cmp.Diff(c.want, names); diff != "" || d.Trigger != messages.TriggerRun {
+			t.Errorf("%s: %s, budgets (-want +got):\n%s", name, d.Trigger, diff)
+		}
+		if g.over, g.ends = true, ends; c.want == nil {
+			continue
+		}
+		d = g.decide(m, &store{})
+		if got := toldBy(d); got != c.told || d.Reason != event.ReasonLimit || d.Trigger != messages.TriggerPassive {
+			t.Errorf("%s: %s %s, told %q", name, d.Trigger, d.Reason, got)
+		}
+	}
 }

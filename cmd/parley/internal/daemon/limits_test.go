@@ -3,9 +3,12 @@ package daemon_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"parley/ingest/journal/usage"
 )
 
 // TestSendersAreToldOfALimit proves that a person above a limit gets one ephemeral notice in a
@@ -91,4 +94,55 @@ func TestAWorkspaceHasItsRuns(t *testing.T) {
 		t.Errorf("the agent was asked %q", got)
 	}
 	h.posts(2)
+}
+
+// replyFor streams a complete text, and reports its tokens.
+func replyFor(text string, in, out int) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s},\"finish_reason\":\"stop\"}]}\n\n", quoted(text))
+		fmt.Fprintf(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n", in, out)
+	}
+}
+
+// TestTokensOfADay proves that a person whose tokens are used up is told once until when, that other people are answered, that the next day in
+// the workspace's time zone has tokens again, and that an operator sees who has used them.
+func TestTokensOfADay(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{acme: "time_zone: Europe/Vienna\nlimits: {tokens_per_user: 1000}"})
+	limited := envelopesMetric("message", "stored", "limit")
+	h.mention("one?")
+	h.answerNext(replyFor("One.", 900, 99))
+	h.posts(1)
+	h.mention("two?")
+	h.answerNext(replyFor("Two.", 900, 50)) // the last run may end above the limit
+	h.posts(2)
+	h.mention("three?")
+	h.awaitMetric(limited, 1)
+	h.mention("four?")
+	h.awaitMetric(limited, 2)
+	other := h.newMessage("<@U0BOT> and I?")
+	other.User = "U0NORA"
+	h.accept(other.Mention())
+	h.answerNext(replyFor("You, too.", 10, 1))
+	h.posts(3)
+	h.awaitMetric(sent, 4)
+	told := h.slack.Ephemerals()
+	if len(told) != 1 || told[0].User != mara || !strings.Contains(told[0].Text, "limit of tokens is reached") || !strings.Contains(told[0].Text, "00:00 (Europe/Vienna)") {
+		t.Errorf("%+v", told)
+	}
+	rows, err := h.daemon.Journal.Usage.Of(h.ctx, usage.Query{By: usage.ByPerson, Workspace: "acme"})
+	slices.SortFunc(rows, func(a, b usage.Row) int { return strings.Compare(a.Key, b.Key) })
+	want := []string{"slack:" + mara + ": 2 asked, 1800 in, 149 out", "slack:U0NORA: 1 asked, 10 in, 1 out"}
+	var got []string
+	for _, r := range rows {
+		got = append(got, fmt.Sprintf("%s: %d asked, %d in, %d out", r.Key, r.Questions, r.TokensIn, r.TokensOut))
+	}
+	if slices.Sort(want); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	h.clock.advance(24 * time.Hour)
+	h.mention("five?")
+	h.answerNext(replyFor("Five.", 1, 1))
+	h.posts(4)
 }
