@@ -80,6 +80,8 @@ var offeredFlags = map[string]offer{
 	"deliveries list --state": words(listing.DeliveryStates()...),
 	"thread":                  threadsOf,
 	"since":                   words("1h", "24h", "7d"),
+	"usage --since":           words("7d", "30d", "90d"),
+	"by":                      words(operator.UsageBys()...),
 }
 
 // offeredArgs are the values of arguments by the path of their command. A nil offer offers files.

@@ -53,7 +53,7 @@ func rootCommand() *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"begin", "Begin:", []*cobra.Command{initCommand(), workspaceCommand(), agentCommand(), runCommand(), chatCommand(), checkCommand(), reloadCommand(), configCommand(), schemaCommand()}},
-		{"look", "Look:", []*cobra.Command{statusCommand(), doctorCommand(), whyCommand(), threadsCommand(), searchCommand(), tailCommand(), consoleCommand()}},
+		{"look", "Look:", []*cobra.Command{statusCommand(), doctorCommand(), whyCommand(), threadsCommand(), searchCommand(), usageCommand(), tailCommand(), consoleCommand()}},
 		{"repair", "Act and repair:", []*cobra.Command{runsCommand(), questionsCommand(), deliveriesCommand(), deadCommand(), schedulesCommand(), postCommand(), pauseCommand(), resumeCommand(), peopleCommand()}},
 		{"store", "Store:", []*cobra.Command{backupCommand(), restoreCommand(), importCommand(), copyStoreCommand()}},
 	} {

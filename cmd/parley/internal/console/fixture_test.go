@@ -202,7 +202,7 @@ func (s *site) fill(t testing.TB, base time.Time) {
 	db.said(saidBy{thread: 1, seq: 4, id: roomID + "/" + passiveTS, by: "Olivia", content: "I did on Monday", trigger: "passive", reason: "no-mention", at: at.Add(2 * time.Minute)})
 	db.said(saidBy{thread: 1, seq: 5, id: roomID + "/5", by: "Tom", content: "never mind", trigger: "passive", reason: "no-mention", at: at.Add(3 * time.Minute), deleted: true})
 	db.said(saidBy{thread: 1, seq: 6, id: roomID + "/6", by: "Mara", content: "<@U0BOT> write that down", trigger: "run", reason: "mention", run: workingRun, at: ago(4 * time.Second)})
-	db.insert("runs", map[string]any{"id": doneRun, "thread": 1, "agent": "assistant", "state": "done", "begun_at": at.Add(time.Minute), "answered_at": at.Add(time.Minute + 800*time.Millisecond), "ended_at": at.Add(time.Minute + 2900*time.Millisecond), "error": ""})
+	db.insert("runs", map[string]any{"id": doneRun, "thread": 1, "agent": "assistant", "state": "done", "payer": "slack:U0MARA", "begun_at": at.Add(time.Minute), "answered_at": at.Add(time.Minute + 800*time.Millisecond), "ended_at": at.Add(time.Minute + 2900*time.Millisecond), "error": ""})
 	db.insert("run_attempts", map[string]any{"run": doneRun, "n": 1, "node": "a", "begun_at": at.Add(time.Minute), "answered_at": 0, "ended_at": at.Add(time.Minute + 400*time.Millisecond), "error": "503 Service Unavailable: loading the model", "finish": "", "tokens_in": 0, "tokens_out": 0, "input_sha256": ""})
 	db.insert("run_attempts", map[string]any{"run": doneRun, "n": 2, "node": "a", "begun_at": at.Add(time.Minute + 500*time.Millisecond), "answered_at": at.Add(time.Minute + 800*time.Millisecond), "ended_at": at.Add(time.Minute + 2900*time.Millisecond), "error": "", "finish": "stop", "tokens_in": 212, "tokens_out": 31, "input_sha256": ""})
 	db.insert("workstreams", map[string]any{"id": "0190a1b2-0000-7000-8000-0000000000b1", "run": doneRun, "asker": "assistant", "workspace": "acme", "platform": "slack", "parent": key, "channel": roomID, "channel_parent": "", "thread": "workstream:0190a1b2-0000-7000-8000-0000000000b1", "agent": "coder", "name": "the log", "task": "look into the log of the pump", "interactive": 0, "apart": 0, "state": "running", "phase": "executing_tool", "tool": "read_file", "iteration": 3, "launched_at": at.Add(time.Minute + time.Second), "deadline_at": at.Add(30 * time.Minute)})
@@ -215,7 +215,7 @@ func (s *site) fill(t testing.TB, base time.Time) {
 	db.thread(3, privateID, "slack:acme:"+directID, directID, ago(3*time.Hour), 2, nil)
 	db.said(saidBy{thread: 3, seq: 1, id: directID + "/1", by: "Olivia", content: "a private question", trigger: "run", reason: "direct", run: failedRun, at: ago(3 * time.Hour)})
 	db.said(saidBy{thread: 3, seq: 2, content: "Sorry, something went wrong. Please ask again later.", run: failedRun, at: ago(3*time.Hour - time.Minute), notice: true})
-	db.insert("runs", map[string]any{"id": failedRun, "thread": 3, "agent": "assistant", "state": "failed", "begun_at": ago(3 * time.Hour), "answered_at": 0, "ended_at": ago(3*time.Hour - time.Minute), "error": "401 Unauthorized (check api_key): no such key"})
+	db.insert("runs", map[string]any{"id": failedRun, "thread": 3, "agent": "assistant", "state": "failed", "payer": "slack:U0OLIVIA", "begun_at": ago(3 * time.Hour), "answered_at": 0, "ended_at": ago(3*time.Hour - time.Minute), "error": "401 Unauthorized (check api_key): no such key"})
 	db.insert("run_attempts", map[string]any{"run": failedRun, "n": 1, "node": "a", "begun_at": ago(3 * time.Hour), "answered_at": 0, "ended_at": ago(3*time.Hour - time.Second), "error": "401 Unauthorized (check api_key): no such key", "finish": "", "tokens_in": 0, "tokens_out": 0, "input_sha256": ""})
 	for i, state := range []string{"unknown", "failed"} {
 		db.insert("deliveries", map[string]any{"id": 2 + i, "thread": 1, "run": doneRun, "part": 1 + i, "key": state, "workspace": "acme", "channel": roomID, "place": "", "payload": `{"text":"<b>the rest</b> of the answer"}`, "state": state, "attempts": 3, "due_at": at.Add(time.Minute + 3*time.Second), "created_at": at.Add(time.Minute + 3*time.Second), "error": map[string]string{"unknown": "the connection broke before the answer", "failed": "channel_not_found: the channel is gone"}[state], "kind": "post", "card": column([]card.View{shownCard, hostileCard()}[i])})
@@ -240,6 +240,17 @@ func (s *site) fill(t testing.TB, base time.Time) {
 	}
 	db.insert("runs", map[string]any{"id": "0190a1b2-0000-7000-8000-0000000000a5", "thread": 5, "agent": "assistant", "state": "done", "begun_at": ago(18 * time.Minute), "answered_at": ago(18*time.Minute - time.Second), "ended_at": ago(18*time.Minute - 2100*time.Millisecond), "error": ""})
 	db.insert("deliveries", map[string]any{"id": 5, "thread": 5, "run": "0190a1b2-0000-7000-8000-0000000000a5", "part": -1, "key": "sign", "workspace": "acme", "channel": roomID, "place": "", "payload": "", "state": "sent", "attempts": 1, "due_at": ago(18 * time.Minute), "created_at": ago(18 * time.Minute), "kind": "unsign"})
+	for i := 1; i < 30; i++ {
+		day, busy := base.UTC().AddDate(0, 0, -i), int64(30-i)
+		if day.Weekday() == time.Saturday || day.Weekday() == time.Sunday {
+			busy /= 6
+		}
+		for k, person := range []string{"slack:U0MARA", "slack:U0OLIVIA", "slack:U0TOM", ""}[:1+i%4] {
+			n := busy / int64(k+1)
+			db.insert("usage_days", map[string]any{"workspace": "acme", "day": day.Unix() / (24 * 60 * 60), "channel": roomID, "agent": []string{"assistant", "coder"}[k%2], "person": person,
+				"questions": n, "answers": n - n/9, "failures": n / 9, "work_ms": 4700 * n, "measured": n * int64(1-k%2), "tokens_in": 2130 * n * int64(1-k%2), "tokens_out": 310 * n * int64(1-k%2)})
+		}
+	}
 	for i, id := range []string{"morning", "night", "off"} {
 		plan := `{"cron":"0 9 * * 1-5","time_zone":"Europe/Vienna","prompt":"Which beds need water?","channel":"` + roomID + `"}`
 		row := map[string]any{"workspace": "acme", "id": id, "thread": "", "plan": plan, "next_at": base.Add(5 * time.Hour), "created_at": ago(time.Hour), "paused": 0}

@@ -21,6 +21,7 @@ var functions = template.FuncMap{
 	"count": func(n int64, thing string) string { return english.Plural(int(n), thing, "") },
 	"look":  look, "nothing": nothing, "ms": ms, "act": newAct, "field": newField, "list": func(f ...field) []field { return f },
 	"author": author, "channel": channel, "kind": operator.KindWords, "inside": inside, "took": took, "isDate": isDate, "after": func(seq int64) int64 { return seq + 1 }, "short": short, "pretty": pretty,
+	"comma": humanize.Comma, "tokens": tokens,
 }
 
 // looks has the look of each state: colour and shape.

@@ -37,14 +37,14 @@ var pagesOf = map[string]string{
 	"overview": "/", "threads": "/threads", "thread": "/threads/" + shownThread, "hostile": "/threads/" + hostileID, "private": "/threads/" + privateID,
 	"why": "/why?ref=" + roomID + "/" + passiveTS, "why-none": "/why?ref=1.1", "why-form": "/why", "runs": "/runs", "runs-failed": "/runs?failed=true", "run": "/runs/" + doneRun, "run-failed": "/runs/" + failedRun,
 	"deliveries": "/deliveries", "delivery-unknown": "/deliveries/2", "delivery-failed": "/deliveries/3", "dead": "/dead", "letter": "/dead/1", "workspace": "/workspaces/acme",
-	"workspace-refused": "/workspaces/phone", "workspace-behind": "/workspaces/guild", "agents": "/agents", "approvals": "/approvals", "schedules": "/schedules", "search": "/search?q=beans+up", "search-none": "/search?q=nothing+of+it", "search-private": "/search?q=private", "search-form": "/search", "threads-filtered": "/threads?state=failed", "runs-filtered": "/runs?agent=coder", "try": "/try", "log": "/log", "audit": "/audit", "people": "/people",
+	"workspace-refused": "/workspaces/phone", "workspace-behind": "/workspaces/guild", "agents": "/agents", "approvals": "/approvals", "schedules": "/schedules", "search": "/search?q=beans+up", "search-none": "/search?q=nothing+of+it", "search-private": "/search?q=private", "search-form": "/search", "threads-filtered": "/threads?state=failed", "runs-filtered": "/runs?agent=coder", "try": "/try", "log": "/log", "audit": "/audit", "people": "/people", "use": "/use", "use-person": "/use?by=person&since=30d",
 }
 
 // listsOf are the pages that an empty site also has.
-var listsOf = []string{"overview", "threads", "runs", "deliveries", "dead", "agents", "approvals", "schedules", "people", "log", "audit"}
+var listsOf = []string{"overview", "threads", "runs", "deliveries", "dead", "agents", "approvals", "schedules", "people", "use", "log", "audit"}
 
 // ofOperators are the pages that differ for a viewer.
-var ofOperators = []string{"threads", "private", "delivery-unknown", "letter", "approvals", "workspace", "try", "run-failed", "schedules", "search-private", "people"}
+var ofOperators = []string{"threads", "private", "delivery-unknown", "letter", "approvals", "workspace", "try", "run-failed", "schedules", "search-private", "people", "use"}
 
 // layout is the name of the golden file that has what is around the main part of each page.
 const layout = "layout"

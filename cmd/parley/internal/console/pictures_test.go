@@ -17,7 +17,7 @@ var pictures = []picture{
 	{"run", "/runs/" + doneRun, ""}, {"deliveries", "/deliveries", ""}, {"delivery", "/deliveries/2", `document.querySelector("details.act").open = true`}, {"dead", "/dead", ""},
 	{"letter", "/dead/1", ""}, {"workspace", "/workspaces/acme", ""}, {"agents", "/agents", ""}, {"approvals", "/approvals", `document.querySelector("details.act").open = true`},
 	{"try", "/try", `document.querySelector("textarea").value = "when did we water them last?"; document.querySelector("[data-test=try-send]").click()`},
-	{"schedules", "/schedules", ""}, {"search", "/search?q=tomatoes", ""}, {"log", "/log", ""}, {"audit", "/audit", ""},
+	{"schedules", "/schedules", ""}, {"search", "/search?q=tomatoes", ""}, {"log", "/log", ""}, {"audit", "/audit", ""}, {"use", "/use?by=person&since=30d", ""},
 }
 
 // tooWide are the elements that a reader would have to scroll to the side for, or whose text leaves its box.

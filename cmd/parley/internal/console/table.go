@@ -30,6 +30,7 @@ var pageTable = []page{
 	{pattern: "/dead/{id}", name: "letter", follows: true, read: letter},
 	{pattern: "/agents", name: "agents", follows: true, read: agents},
 	{pattern: "/schedules", name: "schedules", follows: true, read: schedules},
+	{pattern: "/use", name: "use", read: use},
 	{pattern: "/people", name: "people", read: peoplePage},
 	{pattern: "/audit", name: "audit", follows: true, read: actions},
 }

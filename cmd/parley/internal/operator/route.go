@@ -50,6 +50,7 @@ func Routes() []Route {
 		runRoutes,
 		searchRoutes,
 		peopleRoutes,
+		usageRoutes,
 		deadRoutes,
 		deliveryRoutes,
 		postRoutes,
