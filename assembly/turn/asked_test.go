@@ -11,7 +11,9 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/turn"
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/listing"
+	"parley/ingest/journal/storage"
 	"parley/ingest/stream"
 )
 
@@ -63,5 +65,41 @@ func TestTheAttemptOfAStoppedRunIsKept(t *testing.T) {
 		if len(run.Attempts) != 1 || run.Attempts[0].Error == "" || run.State != "cancelled" {
 			t.Errorf("the run is %+v", run)
 		}
+	})
+}
+
+// TestTokensArePaid checks that each attempt pays for its tokens from the counters of the sender and of the workspace: one that failed, one whose agent
+// reports them among its answer's keys, and one during which the process stops.
+func TestTokensArePaid(t *testing.T) {
+	inBubble(t, func(d *fixture) { d.settings.Tokens = budgets.Tokens{PerUser: 1000, PerWorkspace: 1000} }, func(d *fixture) {
+		measures := func(n int64, then script) script {
+			return func(ctx context.Context, emit func(stream.Message) error) error {
+				d.agent.inputs[len(d.agent.inputs)-1].Measure(assembly.Usage{TokensIn: n, TokensOut: 1})
+				return then(ctx, emit)
+			}
+		}
+		own := func(_ context.Context, emit func(stream.Message) error) error {
+			return emit(stream.Message{Type: stream.Answer, Text: "Hello.", Details: []byte(`{"usage":{"inputTokens":400,"outputTokens":1}}`)})
+		}
+		d.agent.does = []script{measures(100, fails(errors.New("503 busy"))), own, measures(50, thinks(time.Hour, "late")), measures(7, answers("Hello."))}
+		d.asks("1", "hi")
+		pass(time.Minute)
+		d.asks("2", "ho")
+		pass(time.Second)
+		d.stop()
+		d.work()
+		pass(time.Minute)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried, turn.Answered, turn.LeftOff, turn.Answered})
+		payer, _ := d.runs[0].Cause()
+		paid := []int64{}
+		d.must(d.engine.Read(d.Context(), func(tx storage.Tx) error {
+			return tx.Rows(func(scan func(...any) error) error {
+				var n int64
+				err := scan(&n)
+				paid = append(paid, n)
+				return err
+			}, `SELECT runs FROM budgets WHERE name IN ('all tokens', $1) ORDER BY name`, "tokens of "+payer)
+		}))
+		same(t, "paid", paid, []int64{561, 561})
 	})
 }

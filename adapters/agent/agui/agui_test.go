@@ -552,3 +552,20 @@ func TestCards(t *testing.T) {
 		}
 	}
 }
+
+// TestUsageIsMeasured checks that the daemon learns the counts at the end of the run, also of one that asks people.
+func TestUsageIsMeasured(t *testing.T) {
+	const usage = `"usage":{"inputTokens":12,"outputTokens":3}}`
+	for name, bodies := range map[string][]string{
+		"an answer":  {started, start, content, end, `{"type":"RUN_FINISHED","threadId":"t","runId":"r",` + usage},
+		"a question": {started, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","reason":"input_required","message":"Which bed?"}]},` + usage},
+	} {
+		address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, events(bodies...)) })
+		var got assembly.Usage
+		input := agenttest.Hello()
+		input.Measure = func(u assembly.Usage) { got = u }
+		if _, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), input); err != nil || got.TokensIn != 12 || got.TokensOut != 3 {
+			t.Errorf("%s: measured %+v, %v", name, got, err)
+		}
+	}
+}
