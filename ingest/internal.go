@@ -98,8 +98,8 @@ const loopingText = "I have gone on by myself many times, so I stop here. Write 
 
 // bound bounds the runs that an agent causes itself. They count to the limits of the sender whose run was their cause, and of the
 // workspace. Those that no person and no bot has asked for directly are bounded as those of bots. Runs of a workstream are bounded
-// by its parent's. A run that nobody has asked for, such as that of an operator's schedule, needs tokens of the workspace alone, and nobody is
-// told if there are none.
+// by its parent's. The schedule of an operator has no such sender: its run needs tokens of the workspace alone. If there are none, it does not
+// run, without words.
 func (g gate) bound(d *record.Decision, m *event.Message, look record.Look, cause string, alone bool) {
 	if event.IsWorkstream(m.Internal.Thread) {
 		return

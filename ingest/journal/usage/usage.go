@@ -1,8 +1,8 @@
 // Package usage sums what agents have done, by day, workspace, channel, agent and person: questions, answers, failures, working time and
 // tokens.
 //
-// The rows of ended runs are the source. Count adds them to sums by day, which stay when the runs are removed; what has ended since is read
-// from the runs. A run belongs to the day of its end in the time zone of its workspace, with all its attempts.
+// The rows of ended runs are the source. Count adds them to sums by day, and the sums stay when the runs are removed. A list adds the runs
+// that are not counted yet. A run and its attempts belong to the day of the run's end, in the time zone of the workspace.
 package usage
 
 import (
@@ -61,10 +61,10 @@ func (s *Sums) Add(o Sums) {
 	s.TokensOut += o.TokensOut
 }
 
-// By is what a list of sums has a row for.
+// By names the kind of the rows of a list.
 type By string
 
-// What a list can have rows for.
+// The kinds of rows.
 const (
 	ByAgent     By = "agent"
 	ByPerson    By = "person"
@@ -73,7 +73,7 @@ const (
 	ByWorkspace By = "workspace"
 )
 
-// Kinds are all that a list can have rows for.
+// Kinds returns the kinds of rows.
 func Kinds() []By { return []By{ByAgent, ByPerson, ByChannel, ByDay, ByWorkspace} }
 
 // Query asks for sums.
@@ -85,7 +85,7 @@ type Query struct {
 
 // Row is the sum of one agent, person, channel, day or workspace.
 type Row struct {
-	Key       string // empty: nobody is known, or a conversation of our API; of a day its date
+	Key       string // an id, or the date of a day; empty for an unknown person, and for conversations of our API
 	Workspace string // of a channel, and of a workspace
 	Sums
 }

@@ -65,7 +65,7 @@ func (u *used) list(ctx context.Context, c *cobra.Command, client *operator.Clie
 	}.show(ctx, c, client, &u.shared)
 }
 
-// tokens returns a number of tokens in words; a dash if nobody has reported it.
+// tokens returns a number of tokens in words, or a dash if no agent has reported it.
 func tokens(n *int64) string {
 	if n == nil {
 		return "-"

@@ -19,7 +19,7 @@ type usePage struct {
 	Sum                     operator.Used
 	Bars                    []useBar // the earliest day first, in a picture of len(Bars) by sparkHeight
 	First, Last             string   // their days
-	Of                      string   // what the bars show
+	Of                      string   // the unit of the bars: tokens, or questions without any tokens
 	Items                   []useRow
 	Next                    neighbours
 }
@@ -128,7 +128,7 @@ func (v *usePage) amount(u *operator.Used) int64 {
 	return u.Questions
 }
 
-// Head is the name of what has a row.
+// Head returns the header of the first column.
 func (v usePage) Head() string { return strings.ToUpper(v.By[:1]) + v.By[1:] }
 
 // tokens returns a number of tokens in words; a dash if no agent has reported it.

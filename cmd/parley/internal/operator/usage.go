@@ -32,10 +32,10 @@ var usageRoutes = []Route{
 	}},
 }
 
-// Used is what the runs of an agent, a person, a channel, a day or a workspace have used.
+// Used has the sums of one agent, person, channel, day or workspace.
 type Used struct {
-	Key       string  `json:"key"`                 // the id, or the date of a day; empty: nobody is known, or conversations of our API
-	Name      string  `json:"name,omitempty"`      // of a person or a channel, if it is known
+	Key       string  `json:"key"`                 // an id, or the date of a day; empty for an unknown person, and for conversations of our API
+	Name      string  `json:"name,omitempty"`      // of a person or a channel; empty for an unknown one
 	Workspace string  `json:"workspace,omitempty"` // of a channel
 	Questions int64   `json:"questions"`
 	Answers   int64   `json:"answers"`
@@ -56,7 +56,7 @@ func (u *Used) Tokens() int64 {
 // usualSince is how far back a list of usage goes that names no time.
 const usualSince = "7d"
 
-// UsageBys are what a list of usage can have rows for.
+// UsageBys returns the values of by.
 func UsageBys() (list []string) {
 	for _, by := range usage.Kinds() {
 		list = append(list, string(by))
@@ -77,7 +77,7 @@ func UsageSince(text string, now time.Time) (time.Time, error) {
 	return at, err
 }
 
-// UsageQuery reads what a list of usage is asked for: by agent, of the last seven days and of all workspaces, unless it is said.
+// UsageQuery reads the parameters of a list of usage. The defaults are by agent, since 7d, and all workspaces.
 func (s *Service) UsageQuery(by, since, workspace string) (q usage.Query, err error) {
 	var faults event.FieldErrors
 	q.By, q.Workspace = usage.By(cmp.Or(by, string(usage.ByAgent))), workspace
