@@ -37,7 +37,10 @@ type Tokens struct {
 // Of returns the budgets that pay for the tokens of a sender at a time: the sender's own, without one of an empty sender, and that of the
 // workspace. Each transaction takes the sender's first.
 func (t Tokens) Of(sender string, at time.Time) (own, all []Budget) {
-	if t.Zone == nil {
+	switch {
+	case t.PerUser == 0 && t.PerWorkspace == 0:
+		return nil, nil
+	case t.Zone == nil:
 		t.Zone = time.UTC
 	}
 	y, m, d := at.In(t.Zone).Date()

@@ -26,7 +26,6 @@ func TestUsageCommand(t *testing.T) {
 			{[]string{"usage", "--by", "person", "--workspace", "ours"}, 0, `PERSON +NAME +QUESTIONS [^\n]*\nweb:a +[^\n]* 1 +1 +0 [^\n]*\n`},
 			{[]string{"usage", "--by", "channel"}, 0, `CHANNEL +WORKSPACE [^\n]*\n- +ours +1 [^\n]*\n`},
 			{[]string{"usage", "--by", "day", "--json"}, 0, `\{"key":"[0-9-]{10}","questions":1,"answers":1,"failures":0,"minutes":[0-9.]+,"tokens_in":null,"tokens_out":null\}\n`},
-			{[]string{"usage", "--workspace", "local"}, 0, `AGENT [^\n]*\n`},
 			{[]string{"usage", "--workspace", "none"}, 2, ``},
 			{[]string{"usage", "--by", "mood"}, 2, ``},
 			{[]string{"usage", "--since", "never"}, 2, ``},

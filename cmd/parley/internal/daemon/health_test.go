@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 		"parley_ack_seconds_bucket":                       "le",
 		"parley_commit_seconds_bucket":                    "le",
 		"parley_runs_total":                               "agent outcome",
-		"parley_run_seconds_bucket":                       "le",
+		"parley_run_seconds_bucket":                       "agent le",
 		"parley_deliveries_total":                         "state workspace",
 		"parley_pending_envelopes":                        "",
 		"parley_dead_letters":                             "",

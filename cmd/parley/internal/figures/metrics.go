@@ -25,17 +25,15 @@ type Metrics struct {
 	commit     prometheus.Histogram
 	store      committed
 	runs       *prometheus.CounterVec
-	runSeconds prometheus.Histogram
 	deliveries *prometheus.CounterVec
 	rejected   *prometheus.CounterVec
 	inbound    *prometheus.GaugeVec
 	workspaces *prometheus.GaugeVec
 
-	answers, delivery, turnWait, firstToken *prometheus.HistogramVec
-	tokens, ticks, requests, throttled      *prometheus.CounterVec
-	questions, work                         *prometheus.CounterVec
-	failing                                 *prometheus.GaugeVec
-	reloaded, reloadedAt, retained          prometheus.Gauge
+	answers, delivery, turnWait, firstToken, runSeconds *prometheus.HistogramVec
+	tokens, ticks, requests, throttled                  *prometheus.CounterVec
+	failing                                             *prometheus.GaugeVec
+	reloaded, reloadedAt, retained                      prometheus.Gauge
 }
 
 // fast and slow are buckets in seconds, for commits and for agents.
@@ -62,7 +60,6 @@ func NewMetrics() *Metrics {
 		commit:     histogram("parley_commit_seconds", "Time of one commit in the store.", fast),
 		store:      newCommitted(),
 		runs:       counter("parley_runs_total", "Attempts of runs by outcome.", "agent", "outcome"),
-		runSeconds: histogram("parley_run_seconds", "Time of one attempt of a run.", slow),
 		deliveries: counter("parley_deliveries_total", "Deliveries by the state that they reached.", "workspace", "state"),
 		rejected:   counter("parley_rejected_requests_total", "Refused HTTP requests by reason.", "reason"),
 		inbound:    gauge("parley_last_inbound_timestamp_seconds", "Time of the last accepted envelope.", "workspace"),
@@ -77,10 +74,9 @@ func NewMetrics() *Metrics {
 	m.answers = histograms("parley_answer_seconds", "Time from the accept of the oldest message of a run to its first post that people see.", "workspace")
 	m.delivery = histograms("parley_delivery_seconds", "Time from the commit of an answer to its post on the platform.", "workspace")
 	m.turnWait = histograms("parley_turn_wait_seconds", "Time from the last message of a turn to the beginning of its run.", "agent")
+	m.runSeconds = histograms("parley_run_seconds", "Time of one attempt of a run.", "agent")
 	m.firstToken = histograms("parley_first_token_seconds", "Time from the beginning of an answered attempt to the agent's first message.", "agent")
 	m.tokens = counter("parley_agent_tokens_total", "Tokens by the count of the agent's server; the direction is in or out.", "workspace", "agent", "direction")
-	m.questions = counter("parley_questions_total", "Runs that have ended, by their end: answered, quiet, failed, dropped or canceled.", "workspace", "agent", "end")
-	m.work = counter("parley_agent_work_seconds_total", "Time of all attempts of runs.", "workspace", "agent")
 	m.ticks = counter("parley_schedule_ticks_total", "Ticks of schedules by result: posted, quiet, failed or skipped.", "workspace", "result")
 	m.requests = counter("parley_platform_requests_total", "Requests to the platform by method and by the status of the answer; the code is refused for a refusal with status 200, and none without an answer.", "workspace", "method", "code")
 	m.throttled = counter("parley_platform_throttled_seconds_total", "Waits that the platform's rate limits have asked for.", "workspace")
@@ -88,7 +84,7 @@ func NewMetrics() *Metrics {
 	m.reloaded = plain("parley_config_last_reload_successful", "1 if the configuration that was read last is in use, else 0.")
 	m.reloadedAt = plain("parley_config_last_reload_timestamp_seconds", "When the configuration in use was read.")
 	m.retained = plain("parley_retention_last_success_timestamp_seconds", "When this node last removed old rows; 0 if it has not.")
-	m.Registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.questions, m.work, m.ticks, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
+	m.Registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.ticks, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
 	m.Registry.MustRegister(m.store.writes, m.store.seconds)
 	m.Registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -123,17 +119,11 @@ func windows(source string, count func() float64) prometheus.CounterFunc {
 
 func (m *Metrics) attempted(run *runs.Run, r turn.Report) {
 	m.runs.WithLabelValues(run.Agent, string(r.Outcome)).Inc()
-	m.runSeconds.Observe(r.Took.Seconds())
+	m.runSeconds.WithLabelValues(run.Agent).Observe(r.Took.Seconds())
 	for direction, n := range map[string]int64{"in": r.Usage.TokensIn, "out": r.Usage.TokensOut} {
 		if n > 0 {
 			m.tokens.WithLabelValues(run.Workspace, run.Agent, direction).Add(float64(n))
 		}
-	}
-	m.work.WithLabelValues(run.Workspace, run.Agent).Add(r.Took.Seconds())
-	switch r.Outcome {
-	case turn.Answered, turn.Quiet, turn.Failed, turn.Dropped, turn.Canceled:
-		m.questions.WithLabelValues(run.Workspace, run.Agent, string(r.Outcome)).Inc()
-	case turn.Retried, turn.Interrupted, turn.Awaited, turn.Rerun, turn.LeftOff:
 	}
 	if r.FirstToken > 0 {
 		m.firstToken.WithLabelValues(run.Agent).Observe(r.FirstToken.Seconds())
@@ -192,9 +182,8 @@ func (m *Metrics) Forget(workspaces, agents []string) {
 		m.workspaces.DeleteLabelValues(id)
 		m.inbound.DeleteLabelValues(id)
 		m.throttled.DeleteLabelValues(id)
-		for _, of := range []*prometheus.CounterVec{m.ticks, m.tokens, m.questions, m.work} {
-			of.DeletePartialMatch(prometheus.Labels{"workspace": id})
-		}
+		m.ticks.DeletePartialMatch(prometheus.Labels{"workspace": id})
+		m.tokens.DeletePartialMatch(prometheus.Labels{"workspace": id})
 		m.requests.DeletePartialMatch(prometheus.Labels{"workspace": id})
 	}
 	for _, id := range agents {
