@@ -24,7 +24,7 @@ func wholePath(f *fixture) {
 	pending, err := f.Envelopes.NextEnvelopes(f.ctx, accepted.Thread, 10)
 	f.must(err)
 	same(f, "pending", pending, []envelopes.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageUUID: accepted.MessageUUID, Kind: event.KindMessage,
-		MessageID: a.Keys.MessageID, Dedupe: a.Keys.Dedupe}})
+		MessageID: a.Keys.MessageID, Dedupe: a.Keys.Dedupe, AcceptedAt: f.clock.Now()}})
 
 	m := said("C1/1", "<@B> hi")
 	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, triggers)
