@@ -12,6 +12,7 @@ import (
 
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/wake"
 )
 
 // Usage has the sums of a journal.
@@ -33,6 +34,9 @@ const Settled = 10 * time.Minute
 
 // countPage bounds the runs that one transaction counts.
 const countPage = 2000
+
+// countPause is the pause between two of these transactions, in which other calls can use the store.
+const countPause = 10 * time.Millisecond
 
 // Sums are what runs have used.
 type Sums struct {
@@ -189,6 +193,9 @@ func (u *Usage) Count(ctx context.Context) error {
 		}
 		if err != nil || !due {
 			return err
+		}
+		if !wake.After(ctx, countPause) {
+			return context.Cause(ctx)
 		}
 	}
 }
