@@ -15,6 +15,7 @@ import (
 	"parley/assembly/runinput"
 	"parley/config/secret"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // Role is the role of a message in an agent's input.
@@ -141,6 +142,10 @@ type Input struct {
 	Asking func() (bool, error)
 	// Push is where the agent's server may report that its work has gone on. Only an agent of turn.WorksOn has it.
 	Push Push
+	// Choices are the settings that the agent has offered in the thread, with the values that people have chosen. Offer offers them, or tells of their
+	// present values. Only an agent of turn.OffersChoices has them.
+	Choices []stream.Choice
+	Offer   func([]stream.Choice) error
 	// Measure takes the usage that a model's server reports, before the agent ends; nil if nobody needs
 	// it. It is called as emit is.
 	Measure func(Usage)

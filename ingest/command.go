@@ -10,6 +10,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
+	"parley/ingest/stream"
 )
 
 // Commands are the settings of the chat commands.
@@ -49,6 +50,8 @@ func (g gate) subject(m *event.Message) (command record.Command, subject string)
 	switch {
 	case !ok:
 	case !more && slices.Contains(plain, command), more && command == record.CommandUnschedule && !strings.Contains(subject, " "):
+		return command, subject
+	case g.Chooses && (command == record.CommandMode || command == record.CommandModel) && !strings.Contains(subject, " "):
 		return command, subject
 	}
 	return "", ""
@@ -121,9 +124,22 @@ func withoutMentions(word string) string {
 // obey returns the decision about a command that policy admits. It is no input of an agent.
 func (g gate) obey(m *event.Message, command record.Command) record.Decision {
 	_, subject := g.subject(m)
+	if chooses(command) && subject != "" && !g.approves(g.Agent, m) {
+		d := g.private(m, event.ReasonCommand, notChosenText)
+		d.Trigger = messages.TriggerNone
+		return d
+	}
 	return record.Decision{
 		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: command, Subject: subject, Above: g.above, Tell: tell(m, ""),
 	}
+}
+
+// notChosenText is the answer to a command that only approvers may give: another mode may ask for no permissions.
+const notChosenText = "Sorry, only the approvers of this agent can choose that."
+
+// chooses reports whether a command chooses a setting of the agent.
+func chooses(command record.Command) bool {
+	return command == record.CommandMode || command == record.CommandModel
 }
 
 // restarts starts a direct conversation again with a message that asks for a run, if no message came for a long time.
@@ -144,6 +160,8 @@ func (g gate) answer(command record.Command, state record.ThreadState) string {
 		return g.status(state)
 	case command == record.CommandSchedules:
 		return g.scheduled(state)
+	case chooses(command):
+		return g.chosen(string(command), state)
 	case command == record.CommandUnschedule && state.Canceled:
 		return "It is cancelled."
 	case command == record.CommandUnschedule:
@@ -152,6 +170,22 @@ func (g gate) answer(command record.Command, state record.ThreadState) string {
 		return "Stopped."
 	}
 	return "There is nothing to stop."
+}
+
+// chosen returns the answer to a command for a setting of the agent.
+func (g gate) chosen(name string, state record.ThreadState) string {
+	if state.Picked != "" {
+		return fmt.Sprintf("From the next answer on, the %s is: %s", name, state.Picked)
+	}
+	i := slices.IndexFunc(state.Choices, func(c stream.Choice) bool { return c.Name == name })
+	if i < 0 {
+		return fmt.Sprintf("%s has offered no %s in this thread yet. It can do so with its next answer.", g.Agent, name)
+	}
+	lines := []string{fmt.Sprintf("The %s is: %s", name, cmp.Or(state.Choices[i].Value(), "unknown"))}
+	for n, v := range state.Choices[i].Values {
+		lines = append(lines, fmt.Sprintf("%d. %s", n+1, v.Label))
+	}
+	return strings.Join(append(lines, fmt.Sprintf("Choose one with %s%s and its number.", g.Prefix, name)), "\n")
 }
 
 // maxPrompt bounds the characters of a prompt in the list of schedules.
@@ -188,6 +222,11 @@ func (g gate) status(state record.ThreadState) string {
 	for i := range state.Workstreams {
 		w := &state.Workstreams[i]
 		lines = append(lines, fmt.Sprintf("- %s works for %s since %s: %s", cmp.Or(w.Name, w.Agent), w.Asker, w.LaunchedAt.UTC().Format("15:04:05 UTC"), w.Progress))
+	}
+	for i := range state.Choices {
+		if value := state.Choices[i].Value(); value != "" {
+			lines = append(lines, fmt.Sprintf("- %s: %s", state.Choices[i].Name, value))
+		}
 	}
 	return strings.Join(lines, "\n")
 }

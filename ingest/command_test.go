@@ -12,6 +12,7 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // TestCommandTexts checks which messages are commands: exactly the prefix and the word, beside
@@ -33,6 +34,11 @@ func TestCommandTexts(t *testing.T) {
 		"several":                    {"/unschedule a b", nil, ""},
 		"the platform's own with id": {"/x", func(g *gate, m *event.Message) { g.kind, m.Command = event.KindCommand, "unschedule k3x9q2ab" }, "unschedule"},
 		"another word":               {"/help", nil, ""},
+		"a mode of an agent without": {"/mode ask", nil, ""},
+		"a mode":                     {"/mode ask", func(g *gate, _ *event.Message) { g.Chooses = true }, "mode"},
+		"a model by its number":      {"<@U0BOT> /Model 2.", func(g *gate, _ *event.Message) { g.Chooses = true }, "model"},
+		"the list of modes":          {"/mode", func(g *gate, _ *event.Message) { g.Chooses = true }, "mode"},
+		"a sentence about modes":     {"/mode of work", func(g *gate, _ *event.Message) { g.Chooses = true }, ""},
 		"no prefix":                  {"stop", nil, ""},
 		"more words":                 {"/stop it", nil, ""},
 		"words before":               {"please /stop", nil, ""},
@@ -214,5 +220,39 @@ func TestCommandFaults(t *testing.T) {
 		if faults := (Commands{Prefix: prefix}).Validate(); (len(faults) > 0) != faulty {
 			t.Errorf("prefix %q: %v", prefix, faults)
 		}
+	}
+}
+
+// TestChoices checks the answers to the commands for the settings of an agent, and that only approvers choose.
+func TestChoices(t *testing.T) {
+	g, m := defaultGate(), room()
+	g.Chooses, g.Prefix, g.Agent = true, "/", "coder"
+	g.Approvers = func(string) []string { return []string{"slack:U9"} }
+	modes := []stream.Choice{{Name: "mode", Current: "code", Values: []stream.Option{{ID: "code", Label: "Write code"}, {ID: "ask", Label: "Only ask"}}}}
+	for _, c := range []struct {
+		command record.Command
+		state   record.ThreadState
+		want    string
+	}{
+		{"mode", record.ThreadState{}, "coder has offered no mode in this thread yet. It can do so with its next answer."},
+		{"mode", record.ThreadState{Choices: modes}, "The mode is: Write code\n1. Write code\n2. Only ask\nChoose one with /mode and its number."},
+		{"mode", record.ThreadState{Choices: modes, Picked: "Only ask"}, "From the next answer on, the mode is: Only ask"},
+		{"status", record.ThreadState{Choices: modes}, "coder has nothing to do here.\n- mode: Write code"},
+	} {
+		if got := g.answer(c.command, c.state); got != c.want {
+			t.Errorf("%s: %q, want %q", c.command, got, c.want)
+		}
+	}
+	m.Content = "/mode ask"
+	if d := g.obey(m, record.CommandMode); d.Command != "" || d.Tell == nil || d.Tell.Text != notChosenText {
+		t.Errorf("a person who is no approver: %+v", d)
+	}
+	m.Content = "/mode"
+	if d := g.obey(m, record.CommandMode); d.Command != record.CommandMode {
+		t.Errorf("the list: %+v", d)
+	}
+	m.Content, m.Metadata.SenderID = "/mode ask", "slack:U9"
+	if d := g.obey(m, record.CommandMode); d.Command != record.CommandMode || d.Subject != "ask" {
+		t.Errorf("an approver: %+v", d)
 	}
 }

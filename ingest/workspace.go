@@ -31,6 +31,8 @@ type Settings struct {
 	// Approvers returns the users who may answer an agent's approvals; none if every admitted
 	// one may.
 	Approvers func(agent string) []string
+	// Chooses says that the agent offers settings that people choose with commands.
+	Chooses bool
 	// Commands are the settings of the chat commands.
 	Commands
 	// KeepMetadata says that metadata is stored as it was given, without run hints.

@@ -87,6 +87,14 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 			return input, err
 		}
 	}
+	if _, offers := a.profile.Agent.(OffersChoices); offers {
+		if input.Choices, err = a.Runs.Choices(ctx, a.run); err != nil {
+			return input, err
+		}
+		input.Offer = func(choices []stream.Choice) error {
+			return a.Runs.Offer(context.WithoutCancel(ctx), &a.claim.Claim, a.run, choices)
+		}
+	}
 	if a.Tokens != nil {
 		if input.RunToken, err = a.Tokens.Token(ctx, a.run.ID); err != nil {
 			return input, err

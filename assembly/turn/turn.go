@@ -47,6 +47,12 @@ type WorksOn interface {
 	Abandon(ctx context.Context, sessions []string)
 }
 
+// OffersChoices is implemented by an Agent with settings that people may choose in a thread, such as its model. It gets Choices and Offer of
+// assembly.Input.
+type OffersChoices interface {
+	OffersChoices()
+}
+
 // Learner is implemented by an Agent that learns in which form its server accepts requests. Learnt says
 // it in words for the operator, a note each. It is called concurrently.
 type Learner interface {

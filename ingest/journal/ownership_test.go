@@ -24,7 +24,7 @@ var owners = map[string]string{
 	"messages": "messages", "carried": "messages", "forgotten": "messages",
 	"envelopes":  "envelopes",
 	"deliveries": "outbox", "paces": "outbox",
-	"runs": "runs", "run_events": "runs", "run_posts": "runs", "run_steps": "runs", "run_attempts": "runs", "run_inputs": "runs", "questions": "runs", "agent_sessions": "runs",
+	"runs": "runs", "run_events": "runs", "run_posts": "runs", "run_steps": "runs", "run_attempts": "runs", "run_inputs": "runs", "questions": "runs", "agent_sessions": "runs", "agent_choices": "runs",
 	"workstreams": "workstreams",
 	"schedules":   "schedules", "schedule_ticks": "schedules",
 	"operator_log": "audit",

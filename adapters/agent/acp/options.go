@@ -1,9 +1,13 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+
+	"parley/ingest/stream"
 )
 
 // The names of options that people may choose in a thread.
@@ -117,13 +121,75 @@ func (o options) set(name, value string) {
 	}
 }
 
-// choose sets the options that people have chosen in the thread.
+// choose sets the options that people have chosen in the thread, and tells them of all options. The program may change an option by itself later: a
+// choice is set once in a process.
 func (r *run) choose(ctx context.Context) error {
-	for _, name := range []string{modeOption, modelOption} {
-		s, chosen := r.options[name], ""
-		if s == nil || chosen == "" || chosen == s.current || !slices.ContainsFunc(s.values, func(v value) bool { return v.ID == chosen }) {
+	for _, c := range r.input.Choices {
+		s := r.options[c.Name]
+		if s == nil || c.Chosen == "" || r.chosen[c.Name] == c.Chosen || !slices.ContainsFunc(s.values, func(v value) bool { return v.ID == c.Chosen }) {
 			continue
 		}
+		if c.Chosen != s.current {
+			if err := r.set(ctx, c.Name, s, c.Chosen); err != nil {
+				return err
+			}
+		}
+		if r.chosen == nil {
+			r.chosen = map[string]string{}
+		}
+		r.chosen[c.Name] = c.Chosen
 	}
+	return r.offer()
+}
+
+// set sets an option. A program that refuses goes on with the value that it has.
+func (r *run) set(ctx context.Context, name string, s *setting, to string) error {
+	params := map[string]string{"sessionId": r.session}
+	switch s.method {
+	case "session/set_mode":
+		params["modeId"] = to
+	case "session/set_model":
+		params["modelId"] = to
+	default:
+		params["configId"], params["value"] = s.id, to
+	}
+	var now offered
+	err := r.within(ctx, r.agent.config.FirstByte, func(ctx context.Context) error { return r.call(ctx, s.method, params, &now) })
+	if refused, ok := errors.AsType[*rpcError](err); ok {
+		return r.answer.Say(stream.Message{Type: stream.Warning, Text: "The agent has refused the " + name + ": " + plain(refused.Error(), maxTitle)})
+	}
+	if err != nil {
+		return r.fault(s.method, err)
+	}
+	if len(now.ConfigOptions) > 0 {
+		r.options = now.options()
+	} else {
+		r.options.set(name, to)
+	}
+	return nil
+}
+
+// offer tells people of the options, if they have changed.
+func (r *run) offer() error {
+	var list []stream.Choice
+	for _, name := range []string{modeOption, modelOption} {
+		s := r.options[name]
+		if s == nil || len(s.values) == 0 {
+			continue
+		}
+		c := stream.Choice{Name: name, Current: s.current}
+		for _, v := range s.values {
+			c.Values = append(c.Values, stream.Option{ID: v.ID, Label: cmp.Or(v.Name, v.ID)})
+		}
+		list = append(list, c)
+	}
+	raw, err := json.Marshal(list)
+	if err != nil || len(list) == 0 || string(raw) == r.told || r.input.Offer == nil {
+		return err
+	}
+	if err := r.input.Offer(list); err != nil {
+		return err
+	}
+	r.told = string(raw)
 	return nil
 }

@@ -32,8 +32,10 @@ type process struct {
 	info    info
 	session string // the id of its session; empty before it has one
 	options options
-	open    *prompt // that waits for an answer of people; nil for none
-	files   string  // a folder for copies of files; empty before the first one
+	chosen  map[string]string // the values of options that people had chosen when they were set
+	told    string            // the options that people know
+	open    *prompt           // that waits for an answer of people; nil for none
+	files   string            // a folder for copies of files; empty before the first one
 }
 
 // version is the version of the protocol.
@@ -94,7 +96,7 @@ func (p *process) begin(ctx context.Context) error {
 	if p.conn != nil {
 		select {
 		case <-p.done: // it has ended meanwhile
-			p.conn, p.session, p.open, p.options = nil, "", nil, options{}
+			p.conn, p.session, p.open, p.options, p.chosen = nil, "", nil, options{}, nil
 		default:
 			return nil
 		}
@@ -253,7 +255,7 @@ func (p *process) ensure(ctx context.Context, k *kept, keep func() error) (isNew
 		if err := p.within(ctx, p.agent.config.FirstByte, func(ctx context.Context) error { return p.call(ctx, method, params, &got) }); err != nil {
 			return err
 		}
-		p.session, p.options = cmp.Or(id, got.SessionID), got.options()
+		p.session, p.options, p.chosen = cmp.Or(id, got.SessionID), got.options(), nil
 		return nil
 	}
 	if k.ID != "" {

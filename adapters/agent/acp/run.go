@@ -186,6 +186,9 @@ func (r *run) follow(ctx context.Context) error {
 	}
 	told := r.prompt.told
 	r.prompt = nil
+	if err := r.offer(); err != nil { // the program may have changed its mode; the answer counts
+		r.agent.log.Warn("the options of an agent's program are not stored", "err", err)
+	}
 	return r.finish(raw, told)
 }
 

@@ -45,6 +45,7 @@ var columns = map[string]map[string]string{
 	"run_attempts":    {"run": none, "node": none, "finish": none, "input_sha256": none, "error": words},
 	"run_inputs":      {"run": none, "input": name},
 	"questions":       {"run": none, "agent": none, "state": none, "body": words, "answer": words},
+	"agent_choices":   {"agent": none, "name": none, "chosen": none, "offered": none},
 	"agent_sessions":  {"agent": none, "known": none, "session": name},
 	"run_events":      {"run": none, "workstream": none, "activity": none, "text": words, "details": words},
 	"run_posts":       {"run": none, "key": none},

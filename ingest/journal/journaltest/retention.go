@@ -269,6 +269,7 @@ func (f *fixture) inWorkspaces() {
 				f.must(err)
 			}
 			f.keepSession(run, "one")
+			f.offer(run)
 			f.commit(run, reply)
 			f.slot(f.delivery(key), time.Second)
 		}
@@ -282,7 +283,7 @@ func (f *fixture) rows() map[string]int64 {
 	f.Helper()
 	counts := map[string]int64{}
 	for _, table := range []string{
-		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state", "workstreams", "agent_sessions",
+		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state", "workstreams", "agent_sessions", "agent_choices",
 	} {
 		counts[table] = f.count(table)
 	}

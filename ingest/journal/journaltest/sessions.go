@@ -7,9 +7,11 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 func sessionPromises() []promise {
@@ -20,6 +22,7 @@ func sessionPromises() []promise {
 		{"a session leaves with words of its thread, and a run that had the words keeps none", sessionForgotten},
 		{"a session leaves with the words that its thread quotes", sessionOfQuote},
 		{"a session stays with a message that its author deletes", sessionOfDeleted},
+		{"a choice stays with the thread and its agent, also in a new context, and only an offered one is taken", choiceKept},
 		{"a session with the name of a forgotten person leaves", sessionNames},
 	}
 }
@@ -137,4 +140,47 @@ func sessionNames(f *fixture) {
 	f.commit(run, answer("Hello."))
 	f.forget(oliviaID)
 	same(f, "session", f.session(run), "")
+}
+
+// offer lets the agent of a run offer two modes.
+func (f *fixture) offer(run *runs.Run) {
+	f.Helper()
+	f.must(f.Runs.Offer(f.ctx, f.claim(run.Thread), run, []stream.Choice{{Name: "mode", Current: "code", Values: []stream.Option{{ID: "code", Label: "Code"}, {ID: "ask", Label: "Only ask"}}}}))
+}
+
+// chooses sends a command for a mode, and returns the state that its answer is about.
+func (f *fixture) chooses(id, mode string) (state record.ThreadState) {
+	f.Helper()
+	d := record.Decision{Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: record.CommandMode, Subject: mode, Tell: &record.Tell{Message: id}}
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, "/mode "+mode)}, decided(d))
+	e.Notice = func(t record.Tell) outbox.Notice {
+		state = t.State
+		return notice(t)
+	}
+	_, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
+	f.must(err)
+	return state
+}
+
+func choiceKept(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	same(f, "before the agent has offered it", f.chooses("C1/2", "ask").Picked, "")
+	run := f.begin(threadKey(1))
+	f.offer(run)
+	f.commit(run, answer("Hello."))
+	same(f, "one that is not offered", f.chooses("C1/3", "sing").Picked, "")
+	state := f.chooses("C1/4", "2")
+	same(f, "an offered one", []string{state.Picked, state.Choices[0].Name, state.Choices[0].Current}, []string{"Only ask", "mode", "code"})
+	f.message(threadKey(1), said("C1/5", "/new"), decided(record.Decision{Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: record.CommandNew}))
+	f.message(threadKey(1), said("C1/6", "again"), triggers)
+	next := f.begin(threadKey(1))
+	f.offer(next)
+	choices, err := f.Runs.Choices(f.ctx, next)
+	f.must(err)
+	same(f, "chosen", each(choices, func(c stream.Choice) string { return c.Chosen }), []string{"ask"})
+	next.Agent = "other"
+	choices, err = f.Runs.Choices(f.ctx, next)
+	f.must(err)
+	same(f, "of another agent", len(choices), 0)
 }

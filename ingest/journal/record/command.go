@@ -9,6 +9,7 @@ import (
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // Command is a chat command.
@@ -22,6 +23,9 @@ const (
 	// CommandSchedules changes nothing. CommandUnschedule cancels the schedule of the thread that is its subject.
 	CommandSchedules  Command = "schedules"
 	CommandUnschedule Command = "unschedule"
+	// CommandMode and CommandModel choose the value of a setting that the agent offers in the thread, their subject; without one, they change nothing.
+	CommandMode  Command = "mode"
+	CommandModel Command = "model"
 )
 
 // ThreadState is the work in a thread before a command.
@@ -39,6 +43,10 @@ type ThreadState struct {
 	// Schedules are those of the thread that wait, for CommandSchedules.
 	Schedules []schedules.Schedule
 	Canceled  bool // there is a schedule that CommandUnschedule cancels
+	// Choices are the settings that the agent offers in the thread, for a status, CommandMode and CommandModel. Picked is the label of the value that
+	// the command chooses; empty for none.
+	Choices []stream.Choice
+	Picked  string
 }
 
 // maxWorkstreams bounds ThreadState.Workstreams.
@@ -54,7 +62,13 @@ func (r *recordTx) before(d *Decision) (s ThreadState) {
 		for _, key := range r.reaches(d) {
 			s.Working += workstreams.RunningBelow(r.Txn, key)
 		}
+	case CommandMode, CommandModel:
+		s.Choices = runs.ChoicesOf(r.Txn, r.claim.Thread, r.Agent)
+		if picked, ok := s.pick(d); ok {
+			s.Picked = picked.Label
+		}
 	case CommandStatus:
+		s.Choices = runs.ChoicesOf(r.Txn, r.claim.Thread, r.Agent)
 		for _, key := range r.reaches(d) {
 			s.Workstreams = append(s.Workstreams, workstreams.WorkingBelow(r.Txn, key, maxWorkstreams-len(s.Workstreams))...)
 		}
@@ -65,6 +79,16 @@ func (r *recordTx) before(d *Decision) (s ThreadState) {
 	case CommandNew:
 	}
 	return s
+}
+
+// pick returns the value that a command chooses.
+func (s *ThreadState) pick(d *Decision) (stream.Option, bool) {
+	for i := range s.Choices {
+		if s.Choices[i].Name == string(d.Command) && d.Subject != "" {
+			return s.Choices[i].Find(d.Subject)
+		}
+	}
+	return stream.Option{}, false
 }
 
 // reaches returns the keys of the threads whose workstreams a command means.
@@ -87,6 +111,10 @@ func (r *recordTx) obey(row *messages.Message, d *Decision) {
 		}
 	}
 	switch {
+	case d.Command == CommandMode, d.Command == CommandModel:
+		if picked, ok := state.pick(d); ok {
+			runs.Choose(r.Txn, thread, r.Agent, string(d.Command), picked.ID)
+		}
 	case d.Command == CommandUnschedule:
 		schedules.Cancel(r.Txn, r.Workspace, r.claim.Key, d.Subject)
 	case d.Command == CommandNew:

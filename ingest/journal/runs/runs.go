@@ -33,6 +33,7 @@ func OfMessages() []string {
 	return []string{
 		`DELETE FROM run_events WHERE run` + condition, `DELETE FROM run_posts WHERE run` + condition, `DELETE FROM run_steps WHERE run` + condition,
 		`DELETE FROM run_attempts WHERE run` + condition, `DELETE FROM run_inputs WHERE run` + condition,
+		`DELETE FROM agent_choices WHERE thread IN (SELECT thread FROM messages WHERE row > $1 AND row <= $2 AND workspace = $3)`,
 		`DELETE FROM agent_sessions WHERE thread IN (SELECT thread FROM messages WHERE row > $1 AND row <= $2 AND workspace = $3)`,
 		`DELETE FROM questions WHERE run` + condition, `DELETE FROM runs WHERE id` + condition,
 	}

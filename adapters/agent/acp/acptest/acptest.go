@@ -297,6 +297,9 @@ func (p *program) prompt(params json.RawMessage) any {
 			say(strings.Join(env, " "))
 		case "now":
 			say(p.current["mode"] + " " + p.current["model"])
+		case "mode":
+			p.current["mode"] = rest
+			p.update(map[string]any{"sessionUpdate": "current_mode_update", "currentModeId": rest})
 		case "pid":
 			say(fmt.Sprint(os.Getpid()))
 		case "child": // of the program, in its group

@@ -45,6 +45,7 @@ func IngestSettings(w *config.Workspace, agents map[string]Agent, platform adapt
 		Limits: s.Limits, WorkspaceLimits: w.Limits, Tokens: tokensOf(w), Commands: w.Commands,
 		Approvers: func(id string) []string { return agents[id].approvers(platform) },
 	}
+	_, settings.Chooses = agents[s.Agent].Profile.Agent.(turn.OffersChoices)
 	settings.HasAgent, settings.API = func(agent string) bool { return slices.Contains(AgentsOf(w), agent) }, platform.API
 	if platform.API { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.BotMessages = true, ingest.BotsRun

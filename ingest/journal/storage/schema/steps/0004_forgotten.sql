@@ -14,6 +14,15 @@ CREATE TABLE agent_sessions (
 	session TEXT NOT NULL,
 	PRIMARY KEY (thread, agent, known)
 ) STRICT, WITHOUT ROWID;
+-- The settings of its conversation that an agent offers in a thread, and the values that people have chosen.
+CREATE TABLE agent_choices (
+	thread INTEGER NOT NULL,
+	agent TEXT NOT NULL,
+	name TEXT NOT NULL,
+	chosen TEXT NOT NULL, -- the id of a value; empty for none
+	offered TEXT NOT NULL, -- JSON of the setting with its values
+	PRIMARY KEY (thread, agent, name)
+) STRICT, WITHOUT ROWID;
 -- The messages that retention.messages has not emptied.
 CREATE INDEX messages_sent ON messages (sent_at) WHERE deleted_at = 0;
 -- Who pays for a run.
