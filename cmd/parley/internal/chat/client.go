@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -123,6 +124,11 @@ type Refusal struct {
 }
 
 func (r Refusal) Error() string { return fmt.Sprintf("the daemon answers %d: %s", r.Status, r.Message) }
+
+// isCommand reports whether the daemon has taken a message for a command, which starts no run.
+func (r Refusal) isCommand() bool {
+	return r.Status == http.StatusForbidden && strings.HasSuffix(r.Message, ": command")
+}
 
 // call sends a body as JSON, if there is one, and reads the answer into a value unless that is nil.
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {

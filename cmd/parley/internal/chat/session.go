@@ -46,6 +46,7 @@ type Session struct {
 const help = `/stop    stops the answer
 /new     begins anew: the agent no longer sees what was said before
 /status  tells what the agent does
+/mode, /model  list what a coding agent offers; with a number, they choose
 /help    shows this
 Ctrl-C stops an answer, and twice ends the chat; Ctrl-D ends it. Up and down recall questions. A pasted block is one question.`
 
@@ -169,6 +170,9 @@ func (s *Session) ask(ctx context.Context, text string) error {
 			interrupted, s.warned = true, true
 			s.report(s.Client.Stop(ctx, run))
 		case err := <-done:
+			if refused, ok := errors.AsType[Refusal](err); ok && refused.isCommand() && maySet(text) {
+				return s.command(ctx, text) // once more, which changes nothing, for its notice
+			}
 			return s.ended(answer, err, interrupted)
 		}
 	}
@@ -212,6 +216,12 @@ func (s *Session) command(ctx context.Context, text string) error {
 // isCommand reports whether a line is a chat command. Another prefix can be configured; then the line is
 // a question for this program, and the daemon refuses to run it.
 func isCommand(line string) bool { return line == "/stop" || line == "/new" || line == "/status" }
+
+// maySet reports whether a line may be a command for a setting of the agent. Only the daemon knows whether the agent has one.
+func maySet(line string) bool {
+	word, _, _ := strings.Cut(strings.ToLower(line), " ")
+	return word == "/mode" || word == "/model"
+}
 
 // read returns the lines that next returns. The channel is closed after its first error, as at the end of the input, or at a
 // line that is too long or not UTF-8.
