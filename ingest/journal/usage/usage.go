@@ -32,8 +32,8 @@ func New(db *storage.DB, zone func(workspace string) *time.Location) *Usage {
 // Settled is the age at which an ended run is counted by Count: each transaction that has an earlier end is committed by then.
 const Settled = 10 * time.Minute
 
-// countPage bounds the runs that one transaction counts.
-const countPage = 2000
+// countPage bounds the runs that one transaction counts, so that an embedded store is locked for some milliseconds.
+const countPage = 200
 
 // countPause is the pause between two of these transactions, in which other calls can use the store.
 const countPause = 10 * time.Millisecond
