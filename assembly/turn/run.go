@@ -393,6 +393,7 @@ func (a *attempt) await(ctx context.Context, pause time.Duration) error {
 		a.abandon(ctx, a.claim.Thread, a.profile)
 		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
 	}
+	a.asked.usage.Finish = runs.AnswersLater
 	if look := a.Now().Add(pause); pause > 0 && look.Before(until) {
 		until = look
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/stream"
 	"parley/ingest/work"
 )
@@ -75,9 +76,9 @@ func TestAnAgentWorksOn(t *testing.T) {
 		d.agent.does = []script{w.works, w.works, answers("at last")}
 		d.asks("1", "one")
 		pass(time.Minute + 30*time.Second)
-		same(t, "requests before the pause is over", len(d.agent.inputs), 1)
+		same(t, "requests before the pause is over", len(d.agent.said()), 1)
 		pass(20 * time.Second)
-		same(t, "requests after it", len(d.agent.inputs), 2)
+		same(t, "requests after it", len(d.agent.said()), 2)
 		pass(time.Minute)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Awaited})
 		known, err := d.Runs.LaterRun(d.Context(), d.agent.inputs[0].RunID)
@@ -90,12 +91,19 @@ func TestAnAgentWorksOn(t *testing.T) {
 		same(t, "session", d.agent.inputs[2].Session, "of "+known.ID)
 		d.must(d.Runs.NudgeRun(d.Context(), known.ID)) // it has ended
 		same(t, "told", w.abandoned, nil)
+		run, err := d.journal.Listing.FindRun(d.Context(), known.ID)
+		d.must(err)
+		same(t, "the words for its attempts", []string{run.Attempts[0].Finish, run.Attempts[1].Finish, run.Attempts[2].Finish}, []string{runs.AnswersLater, runs.AnswersLater, ""})
 
+		w.mu.Lock()
 		d.agent.does = slices.Repeat([]script{w.works}, 9)
+		w.mu.Unlock()
 		d.asks("2", "two")
 		pass(7 * time.Minute)
 		outcomes := d.outcomes()
 		same(t, "the end of the wait", outcomes[len(outcomes)-1], turn.Failed)
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		same(t, "told", len(w.abandoned), 1)
 	})
 }
@@ -104,6 +112,7 @@ func TestAnAgentWorksOn(t *testing.T) {
 func TestAnAgentThatWorksOnIsStopped(t *testing.T) {
 	for name, end := range map[string]func(d *fixture){
 		"a stop":          func(d *fixture) { d.must(d.Stop(d.Context(), d.running(), outbox.NewNotice("slack", "Stopped."))) },
+		"a command":       func(d *fixture) { d.asks("2", "/stop") },
 		"a delete":        func(d *fixture) { d.deletes("1") },
 		"an interruption": func(d *fixture) { d.asks("2", "two") },
 	} {

@@ -82,6 +82,7 @@ func TestCards(t *testing.T) {
 		"versions 1.0 and 0.3":    {`{"name":"Fake","protocolVersion":"0.3.0","supportedInterfaces":[{"url":"ADDRESS/1","protocolBinding":"JSONRPC","protocolVersion":"1.0"},{"url":"ADDRESS/rpc","protocolBinding":"JSONRPC","protocolVersion":"0.3"}]}`, "", note("no token is sent"), nil},
 		"no JSON-RPC":             {`{"name":"Fake","protocolVersion":"0.3.0","url":"ADDRESS/x","preferredTransport":"GRPC","additionalInterfaces":[{"url":"ADDRESS/y","transport":"HTTP+JSON"}]}`, "", fault("card", "the agent offers no JSON-RPC, only GRPC, HTTP+JSON"), nil},
 		"JSON-RPC beside another": {`{"name":"Fake","protocolVersion":"0.3.0","url":"ADDRESS/x","preferredTransport":"GRPC","additionalInterfaces":[{"url":"ADDRESS/rpc","transport":"JSONRPC"}]}`, "", note("no token is sent"), nil},
+		"no version":              {`{"name":"Fake","url":"ADDRESS/rpc"}`, "", strings.Replace(note("no token is sent"), "0.3.0", "0.3", 1), nil},
 		"an address below it":     {`{"name":"Fake","protocolVersion":"0.3.0","url":"/rpc"}`, "", note("no token is sent"), nil},
 		"another origin":          {`{"name":"Fake","protocolVersion":"0.3.0","url":"https://elsewhere.test/rpc"}`, "tok", fault("url", "the card names a service at another origin, https://elsewhere.test:443: if it is right, write the service's address as url"), nil},
 		"another scheme":          {`{"name":"Fake","protocolVersion":"0.3.0","url":"file:///etc/passwd"}`, "tok", fault("card", "the card names no http or https address of the service"), nil},

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,5 +39,5 @@ func (a *Agent) Check(ctx context.Context) ([]adapters.Finding, error) {
 		return "no"
 	}
 	return []adapters.Finding{{Key: "card", Note: true, Words: fmt.Sprintf("the agent %q speaks A2A %s over JSON-RPC (streams: %s, push notifications: %s); %s",
-		found.name, found.version, can(found.streams.Load()), can(found.pushes.Load()), found.scheme.words())}}, nil
+		found.name, cmp.Or(found.version, "0.3"), can(found.streams.Load()), can(found.pushes.Load()), found.scheme.words())}}, nil
 }

@@ -440,6 +440,21 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestAServiceThatRepeats repeats the tokens of the request in an error, which hides them.
+func TestAServiceThatRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		token := "parley-push-" + strings.Repeat("0123456789abcdef", 4)
+		s := &service{card: `,"capabilities":{"pushNotifications":true}`, scripts: map[string][]http.HandlerFunc{"message/send": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"error":{"code":-32602,"message":%q}}`, "no "+token+" "+r.Header.Get("Authorization"))
+		}}}}
+		_, err := s.run(t, new(memory), func(in *assembly.Input) { in.Push = assembly.Push{URL: "https://parley.test/push", Token: secret.New(token)} })
+		if text := fmt.Sprintf("%v %+v", err, err); err == nil || strings.Contains(text, token) || strings.Contains(text, agenttest.Canary) || !strings.Contains(text, "[secret]") {
+			t.Error(text)
+		}
+	})
+}
+
 // TestAServiceThatForgets has no task of an earlier attempt any more. It is not asked twice.
 func TestAServiceThatForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -250,8 +250,8 @@ const minSecret, minLast = 8, 4
 // which some servers repeat.
 func (c *Client) Clean(text string) string { return Plain(c.hide(text), 400) }
 
-// runToken is the form of the tokens of runs.
-var runToken = regexp.MustCompile(`parley-run-[0-9a-f-]{36,}`)
+// runToken is the form of the tokens of runs and of their reports.
+var runToken = regexp.MustCompile(`parley-(?:run|push)-[0-9a-f-]{36,}`)
 
 // hide removes the secrets from a text.
 func (c *Client) hide(text string) string {

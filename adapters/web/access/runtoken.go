@@ -25,8 +25,8 @@ type RunTokens struct {
 	key atomic.Pointer[[]byte]
 }
 
-// runTokenPrefix begins every token of a run.
-const runTokenPrefix = "parley-run-"
+// runTokenPrefix begins every token of a run, and pushTokenPrefix that of its reports: errors of agents hide both.
+const runTokenPrefix, pushTokenPrefix = "parley-run-", "parley-push-"
 
 // Token returns the token of a run. An error is the store's.
 func (t *RunTokens) Token(ctx context.Context, run string) (secret.Value, error) {
@@ -37,7 +37,7 @@ func (t *RunTokens) Token(ctx context.Context, run string) (secret.Value, error)
 // Push returns the token that admits a report about a run, by the id that its agent knows. An error is the store's.
 func (t *RunTokens) Push(ctx context.Context, known string) (secret.Value, error) {
 	sum, err := t.sum(ctx, "push:"+known)
-	return secret.New(sum), err
+	return secret.New(pushTokenPrefix + sum), err
 }
 
 // sum returns the HMAC of words in hex.

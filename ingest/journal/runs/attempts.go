@@ -14,7 +14,7 @@ type Attempt struct {
 	BegunAt time.Time
 	FirstAt time.Time // of the agent's first message; zero for none
 	Error   string    // empty for none
-	// Finish is the model's own word for the end of its answer, such as "stop"; empty for none.
+	// Finish is the model's own word for the end of its answer, such as "stop", or AnswersLater; empty for none.
 	Finish string
 	// TokensIn and TokensOut are the server's counts; 0 if it sent none.
 	TokensIn, TokensOut int64
@@ -25,6 +25,9 @@ type Attempt struct {
 	// Pays are the counters that its tokens are added to.
 	Pays []budgets.Budget
 }
+
+// AnswersLater is Attempt.Finish of an attempt after which the agent works on by itself.
+const AnswersLater = "the agent answers later"
 
 // attempted stores the attempt that ends in the transaction.
 func (e *endRunTx) attempted(a Attempt) { addAttempt(e.Txn, e.run, a, e.node, e.now) }

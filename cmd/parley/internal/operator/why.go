@@ -23,6 +23,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -313,6 +314,10 @@ func (w *Why) run(l *listing.Life) {
 		said = listing.Quiet
 	}
 	for _, a := range r.Attempts {
+		said := said
+		if a.Finish == runs.AnswersLater {
+			said = a.Finish
+		}
 		if a.Lost() {
 			w.step(r.BegunAt, "attempt", "%d is lost: %s", a.N, a.Error)
 			continue
