@@ -106,17 +106,14 @@ func (s session) String() string {
 	return string(raw)
 }
 
-// Run sends the turn to the service and follows the task to its end. If an earlier attempt has sent the turn, Run only follows. It emits the texts of the artifacts as
-// STREAMING_CHUNKs and an ANSWER, status messages as UPDATEs, and input-required as a REQUEST_INPUT. A task that works on when
-// the time of the attempt ends is left to a later attempt. The service is told if nobody wants the answer.
+// Run sends the turn to the service, and follows the task until it ends. If an earlier attempt has sent the turn, Run only
+// follows. It emits the texts of the artifacts as STREAMING_CHUNKs and an ANSWER, status messages as UPDATEs, and
+// input-required as a REQUEST_INPUT. A task that works on when the time of the attempt ends is left to a later attempt. The
+// service is told if nobody wants the answer.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	ctx = remote.WithRunToken(ctx, input)
-	service, err := a.service(ctx)
-	if err != nil {
-		return err
-	}
-	r := newRun(a, service, input, emit)
-	err = r.make(ctx)
+	r := newRun(a, input, emit)
+	err := r.make(ctx)
 	if err != nil && !r.ended && r.id != "" {
 		switch {
 		case turn.Unwanted(ctx):

@@ -21,7 +21,7 @@ func FuzzEvents(f *testing.F) {
 	agenttest.Fuzz(f, func(answer *remote.Answer, _ func(stream.Message) error) (func(remote.Event) error, func() error) {
 		a := New(Config{Config: remote.DefaultConfig()}, nil, nil)
 		a.config.MaxBytes = 1 << 10
-		r := newRun(a, new(card), agenttest.Hello(), nil)
+		r := newRun(a, agenttest.Hello(), nil)
 		r.answer = answer
 		return r.take, func() error {
 			if !r.ended {

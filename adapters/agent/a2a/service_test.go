@@ -31,9 +31,14 @@ type service struct {
 	calls   []string         // the methods
 	params  []map[string]any // of them
 	headers []http.Header
+	away    func() bool // the service answers no request; nil for never
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.away != nil && s.away() {
+		http.Error(w, "away", http.StatusServiceUnavailable)
+		return
+	}
 	if r.Method == http.MethodGet {
 		cardOf(s.card)(w, r)
 		return
@@ -440,6 +445,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestAServiceThatRestarts is away, with its card, when an attempt goes on with a task.
+func TestAServiceThatRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{card: streaming, scripts: map[string][]http.HandlerFunc{"tasks/get": {answers(task("completed", "Done."))}}}
+		left := 5
+		s.away = func() bool { left--; return left > 0 }
+		got, err := s.run(t, &memory{session: `{"context":"c1","task":"t1","run":"run-1"}`}, func(in *assembly.Input) { in.Taken = true })
+		if diff := cmp.Diff([]string{"ANSWER Done."}, of(got, "ANSWER")); err != nil || diff != "" || len(s.calls) != 1 {
+			t.Errorf("%d calls, %v\n%s", len(s.calls), err, diff)
+		}
+	})
+}
+
 // TestAServiceThatRepeats repeats the tokens of the request in an error, which hides them.
 func TestAServiceThatRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -448,7 +466,9 @@ func TestAServiceThatRepeats(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"error":{"code":-32602,"message":%q}}`, "no "+token+" "+r.Header.Get("Authorization"))
 		}}}}
-		_, err := s.run(t, new(memory), func(in *assembly.Input) { in.Push = assembly.Push{URL: "https://parley.test/push", Token: secret.New(token)} })
+		_, err := s.run(t, new(memory), func(in *assembly.Input) {
+			in.Push = assembly.Push{URL: "https://parley.test/push", Token: secret.New(token)}
+		})
 		if text := fmt.Sprintf("%v %+v", err, err); err == nil || strings.Contains(text, token) || strings.Contains(text, agenttest.Canary) || !strings.Contains(text, "[secret]") {
 			t.Error(text)
 		}

@@ -32,7 +32,7 @@ const (
 // run is a run's task with its results so far.
 type run struct {
 	agent   *Agent
-	service *card
+	service *card // nil until it is read
 	input   assembly.Input
 	kept    session
 	answer  *remote.Answer
@@ -60,8 +60,8 @@ type made struct {
 	parts    []part
 }
 
-func newRun(a *Agent, service *card, input assembly.Input, emit func(stream.Message) error) *run {
-	r := &run{place: map[string]int{}, agent: a, service: service, input: input, kept: readSession(input.Session), room: int(a.config.MaxBytes / 2)}
+func newRun(a *Agent, input assembly.Input, emit func(stream.Message) error) *run {
+	r := &run{place: map[string]int{}, agent: a, input: input, kept: readSession(input.Session), room: int(a.config.MaxBytes / 2)}
 	r.answer = remote.NewAnswer(input.RequestID(), a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers)
 	return r
 }
@@ -123,7 +123,10 @@ func (r *run) pause() time.Duration {
 }
 
 // begin sends the message. A service that refuses a stream or the address for push notifications has not begun, and is asked without.
-func (r *run) begin(ctx context.Context) error {
+func (r *run) begin(ctx context.Context) (err error) {
+	if r.service, err = r.agent.service(ctx); err != nil {
+		return err
+	}
 	for {
 		method := "message/send"
 		if r.service.streams.Load() {
@@ -132,7 +135,7 @@ func (r *run) begin(ctx context.Context) error {
 		images := r.images()
 		params := r.message(ctx, images)
 		pushes := params.Configuration.Push != nil
-		err := r.exchange(ctx, method, r.input.RequestID(), params, images)
+		err = r.exchange(ctx, method, r.input.RequestID(), params, images)
 		switch {
 		case err == nil || r.id != "":
 			return err
@@ -147,13 +150,18 @@ func (r *run) begin(ctx context.Context) error {
 }
 
 // look reads the whole task, and then its changes if the service streams them.
-func (r *run) look(ctx context.Context) error {
+func (r *run) look(ctx context.Context) (err error) {
 	r.moved = false
+	if r.service == nil {
+		if r.service, err = r.agent.service(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.exchange(ctx, "tasks/get", "", taskQuery{r.id}, nil); err != nil || r.ended || !r.service.streams.Load() {
 		return err
 	}
 	r.gap = true
-	err := r.exchange(ctx, "tasks/resubscribe", "", taskQuery{r.id}, nil)
+	err = r.exchange(ctx, "tasks/resubscribe", "", taskQuery{r.id}, nil)
 	switch {
 	case r.code == codeUnsupported || r.code == codeMethod:
 		r.service.streams.Store(false)
