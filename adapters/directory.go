@@ -3,34 +3,25 @@ package adapters
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"parley/ingest/event"
 )
 
 const (
-	// lookupTimeout bounds how long a message waits for a name.
-	lookupTimeout = time.Second
 	// nameTTL is the lifetime of a cached name.
 	nameTTL = time.Hour
 	// absentTTL is the lifetime of the answer that a platform has no name.
 	absentTTL = time.Minute
 	// placeTTL is the lifetime of the cached names of a place, whose changes few platforms report.
 	placeTTL = time.Minute
-	// nameLimit bounds each generation of cached names.
-	nameLimit = 10_000
 )
 
 // Names looks up names on a platform and caches the answers for a while. It does not cache
 // failures, but rests while the platform hangs. It is safe for concurrent use.
 type Names struct {
 	namer Namer
-	mu    sync.Mutex
-	// newer and old are the two generations of a bounded cache. When the newer one is
-	// full, it replaces the old one, so names without a recent lookup are dropped.
-	newer, old map[string]cachedName
-	rest       Rest
+	kept  Kept[cachedName]
 }
 
 // cachedName is the answer about a user, a token or a place.
@@ -38,7 +29,6 @@ type cachedName struct {
 	user  User
 	place event.Place
 	known bool
-	until time.Time
 }
 
 // NewNames returns the names that namer knows; a nil namer knows none.
@@ -89,35 +79,13 @@ func (n *Names) Place(ctx context.Context, channel string) (event.Place, bool) {
 
 // find returns what is cached under a key, or else what lookup returns in time, which is cached for ttl.
 func (n *Names) find(ctx context.Context, key string, ttl time.Duration, lookup func(context.Context) (cachedName, error)) cachedName {
-	n.mu.Lock()
-	r, ok := n.newer[key]
-	if !ok {
-		r = n.old[key]
-	}
-	n.mu.Unlock()
-	if !time.Now().Before(r.until) {
-		if n.rest.Now() {
-			return cachedName{}
+	found, _ := n.kept.Get(ctx, key, func(ctx context.Context) (cachedName, time.Duration, error) { // after an error the name is not known
+		c, err := lookup(ctx)
+		if errors.Is(err, ErrNoName) {
+			return cachedName{}, absentTTL, nil
 		}
-		asked, cancel := context.WithTimeout(ctx, lookupTimeout)
-		defer cancel()
-		found, err := lookup(asked)
-		n.rest.Note(ctx, err)
-		switch {
-		case err == nil:
-			found.known, found.until = true, time.Now().Add(ttl)
-			r = found
-		case errors.Is(err, ErrNoName):
-			r = cachedName{until: time.Now().Add(absentTTL)}
-		default:
-			return found
-		}
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.newer == nil || len(n.newer) >= nameLimit {
-		n.old, n.newer = n.newer, map[string]cachedName{}
-	}
-	n.newer[key] = r
-	return r
+		c.known = err == nil
+		return c, ttl, err
+	})
+	return found
 }

@@ -147,6 +147,14 @@ func TestLookupsRestWhileThePlatformHangs(t *testing.T) {
 		names := adapters.NewNames(platform)
 		for i := range 5 {
 			user(t, names, fmt.Sprint("U", i))
+			cut, cancel := context.WithCancel(t.Context()) // a look whose caller cannot wait tells nothing
+			cancel()
+			if u, known := names.User(cut, fmt.Sprint("U", i)); known {
+				t.Errorf("%+v is known", u)
+			}
+			if len(platform.asked) != i+1 {
+				t.Errorf("%d were looked up, want %d", len(platform.asked), i+1)
+			}
 		}
 		begun := time.Now()
 		for i := range 100 {

@@ -42,9 +42,10 @@ func (r *Rest) Note(ctx context.Context, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	case err != nil && ctx.Err() != nil:
 	case !errors.Is(err, context.DeadlineExceeded):
 		r.silent, r.until = 0, time.Time{}
-	case ctx.Err() == nil:
+	default:
 		if r.silent++; r.silent >= restAfter {
 			r.until = time.Now().Add(restTime)
 		}

@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/bwmarrin/discordgo"
 
@@ -17,13 +18,13 @@ func (r *Reader) GroupsOf(ctx context.Context, user string, of []string) (roles 
 		return nil, nil
 	}
 	for _, guild := range r.memory.Servers.WithRoles(of) {
-		in, err := r.roles.Get(ctx, guild+"/"+user, adapters.GroupsTime, func(ctx context.Context) ([]string, error) {
+		in, err := r.roles.Get(ctx, guild+"/"+user, func(ctx context.Context) ([]string, time.Duration, error) {
 			var member discordgo.Member
 			err := r.client.Get(ctx, "/guilds/"+guild+"/members/"+user, &member)
 			if code := call.Code(err); code == discordgo.ErrCodeUnknownMember || code == discordgo.ErrCodeUnknownUser {
-				return nil, nil
+				return nil, adapters.GroupsTime, nil
 			}
-			return member.Roles, err
+			return member.Roles, adapters.GroupsTime, err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("look up the roles of a member of discord server %s: %w", guild, err)

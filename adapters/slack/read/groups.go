@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"time"
 
 	"parley/adapters"
 	"parley/adapters/slack/call"
@@ -12,7 +13,7 @@ import (
 // GroupsOf implements adapters.Grouper. It keeps the members of all user groups.
 // https://docs.slack.dev/reference/methods/usergroups.list
 func (r *Reader) GroupsOf(ctx context.Context, user string, _ []string) ([]string, error) {
-	groups, err := r.groups.Get(ctx, "", adapters.GroupsTime, func(ctx context.Context) (map[string][]string, error) {
+	groups, err := r.groups.Get(ctx, "", func(ctx context.Context) (map[string][]string, time.Duration, error) {
 		var answer struct {
 			call.Answer
 			Groups []struct {
@@ -21,7 +22,7 @@ func (r *Reader) GroupsOf(ctx context.Context, user string, _ []string) ([]strin
 			} `json:"usergroups"`
 		}
 		if err := r.client.Ask(ctx, "usergroups.list", url.Values{"include_users": {"true"}}, &answer); err != nil {
-			return nil, fmt.Errorf("list the slack user groups: %w", err)
+			return nil, 0, fmt.Errorf("list the slack user groups: %w", err)
 		}
 		groups := map[string][]string{}
 		for _, g := range answer.Groups {
@@ -29,7 +30,7 @@ func (r *Reader) GroupsOf(ctx context.Context, user string, _ []string) ([]strin
 				groups[u] = append(groups[u], g.ID)
 			}
 		}
-		return groups, nil
+		return groups, adapters.GroupsTime, nil
 	})
 	return groups[user], err
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -106,7 +107,7 @@ func (a *account) groups(of []string, log *slog.Logger) func(ctx context.Context
 	}
 	return func(ctx context.Context, user string) []string {
 		groups, err := grouper.GroupsOf(ctx, user, of)
-		if err != nil {
+		if err != nil && !errors.Is(err, adapters.ErrResting) { // a log line for each message would tell no more
 			log.Warn("the groups of a person are not known: no group admits the person now", "workspace", a.ID, "user", user, "err", err)
 		}
 		return groups
