@@ -160,6 +160,10 @@ const (
 	ReasonNotAddressed   = "not-addressed"   // ignored: passive_memory is false
 	ReasonPaused         = "paused"          // an operator has paused the agent there
 	ReasonUserRefused    = "user-refused"    // ignored: not in allow_users
+	ReasonStrangerAsked  = "stranger-asked"  // ignored: not in allow_users; approvers are asked about the sender
+	ReasonStrangerWaits  = "stranger-waits"  // ignored: approvers have not answered yet about the sender
+	ReasonStrangerNo     = "stranger-no"     // ignored: an approver or an operator has refused the sender
+	ReasonStrangersFull  = "strangers-full"  // ignored: not in allow_users; as many questions are open as may be
 	ReasonServerRefused  = "server-refused"  // ignored: not from a server of allow_servers
 	ReasonChannelRefused = "channel-refused" // ignored: not in allow_channels
 	ReasonNoChange       = "no-change"       // ignored: an update without effect

@@ -21,6 +21,7 @@ import (
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/strangers"
 	"parley/ingest/journal/threads"
 	"parley/ingest/journal/usage"
 	"parley/ingest/journal/workstreams"
@@ -38,6 +39,7 @@ type Journal struct {
 	Recorder    *record.Recorder
 	Workstreams *workstreams.Workstreams
 	Schedules   *schedules.Schedules
+	Strangers   *strangers.Strangers
 	Audit       *audit.Audit
 	Listing     *listing.Listing
 	Search      *search.Search
@@ -86,11 +88,11 @@ func New(engine storage.Engine, options Options) *Journal {
 	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now, Shows: options.Shows, Rows: options.Rows}
 	ids, stored := threads.NewIDs(db), files.New(db)
 	accepted := envelopes.New(db, ids)
-	recorder, index, used := record.New(db, stored, accepted), search.New(db), usage.New(db, options.Zone)
+	recorder, index, used, asked := record.New(db, stored, accepted), search.New(db), usage.New(db, options.Zone), strangers.New(db)
 	return &Journal{
 		Threads: threads.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
 		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: recorder,
-		Workstreams: workstreams.New(db), Schedules: schedules.New(db, wall), Audit: audit.New(db), Listing: listing.New(db), Search: index, People: people.New(db, recorder, index, used), Usage: used, db: db,
+		Workstreams: workstreams.New(db), Schedules: schedules.New(db, wall), Strangers: asked, Audit: audit.New(db), Listing: listing.New(db), Search: index, People: people.New(db, recorder, index, used, asked), Usage: used, db: db,
 	}
 }
 

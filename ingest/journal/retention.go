@@ -15,6 +15,7 @@ import (
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/strangers"
 	"parley/ingest/journal/threads"
 	"parley/ingest/journal/usage"
 	"parley/ingest/journal/workstreams"
@@ -56,7 +57,7 @@ func (r Retention) steps(now time.Time) []storage.Step {
 // the rows of its attachments and its run; a run has at most 1,000 events.
 func workspaceSteps(workspace string) []storage.Step {
 	return slices.Concat(messages.OfWorkspace(workspace, append(files.OfMessages(), runs.OfMessages()...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace), search.OfWorkspace(workspace), usage.OfWorkspace(workspace)},
-		schedules.OfWorkspace(workspace), outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), threads.OfWorkspace(workspace))
+		schedules.OfWorkspace(workspace), strangers.OfWorkspace(workspace), outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), threads.OfWorkspace(workspace))
 }
 
 // Prune removes the rows that are older than their bounds, and the rows of workspaces

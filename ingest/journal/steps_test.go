@@ -23,6 +23,8 @@ var released = map[string]string{
 	"sqlite 0002_message_ids.sql":     "900bb648d2dcdef5e41215cb18e92f3653603d0eb4f13c45f32d34eec258da67",
 	"postgres 0004_forgotten.sql":     "9ef278a1c1074540f4321723dcd5a1acb829cb08f76d80261bfe5e9e3ee0f75a",
 	"sqlite 0004_forgotten.sql":       "16e3e790d7a36eb12c2aad61f07a6c8cf2eca6e8673c8e81b30fd8d98a0533a5",
+	"postgres 0005_strangers.sql":     "a8f6d7470ba169b996d8979eb025471e04fcf28f3890e58d061f75b4e332aebd",
+	"sqlite 0005_strangers.sql":       "b43e933c1ad16d1d8b9194a745f8570478441d7e03fc942b0e0896b50c23b163",
 }
 
 // TestReleasedStepsStay proves that a store of any version gets the same steps for good.

@@ -228,10 +228,10 @@ func EmptyBodies(tx *storage.Txn, m *messages.Message) {
 	}
 }
 
-// EmptyDead empties the bodies of dead letters about a message, by one of its ids.
+// EmptyDead empties the bodies of dead letters about a message, and of envelopes that Again could take up, by one of the message's ids.
 func EmptyDead(tx *storage.Txn, workspace, externalID, platformID string) {
-	tx.Do(`UPDATE envelopes SET body = substr(body, 1, 0) WHERE state = 'dead' AND workspace = $1 AND message_id IN ($2, $3)`,
-		workspace, externalID, platformID)
+	tx.Do(`UPDATE envelopes SET body = substr(body, 1, 0) WHERE disposition IN ('ignored', 'dead') AND (state = 'dead' OR reason = $4)
+		AND workspace = $1 AND message_id IN ($2, $3)`, workspace, externalID, platformID, event.ReasonStrangerAsked)
 }
 
 // FreeKey lets a later payload have the dedupe key of an envelope.

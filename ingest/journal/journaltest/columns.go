@@ -63,6 +63,7 @@ var columns = map[string]map[string]string{
 	},
 	"paces":              {"workspace": none, "channel": none},
 	"budgets":            {"workspace": none, "name": none},
+	"strangers":          {"workspace": none, "sender_id": none, "name": name, "state": none, "question": none, "agent": none, "approvers": none, "decided_by": none},
 	"retention_progress": {"task": none},
 	"watermarks":         {"workspace": none},
 	"gaps":               {"workspace": none, "channel": none},

@@ -111,6 +111,7 @@ func parts() []part {
 		{name: "budgets", groups: []group{{"budgets", budgetPromises()}}},
 		{name: "workstreams", groups: []group{{"workstreams", workstreamPromises()}}},
 		{name: "schedules", groups: []group{{"schedules", schedulePromises()}}},
+		{name: "strangers", groups: []group{{"strangers", strangerPromises()}}},
 		{name: "audit", groups: []group{{"actions", actionPromises()}}},
 		{name: "listing", groups: []group{{"counts", countPromises()}, {"filters", filterPromises()}}},
 		{name: "usage", groups: []group{{"usage", usagePromises()}}},

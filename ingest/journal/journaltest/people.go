@@ -17,6 +17,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/strangers"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/stream"
 )
@@ -116,6 +117,7 @@ func (f *fixture) zebra() {
 	f.must(err)
 	action, err := f.Audit.BeginAction(f.ctx, audit.Action{Who: "mara", What: "dead.retry", Subject: "7", Note: `she wrote "zebra one"`})
 	f.must(err)
+	f.must(f.Strangers.Decide(f.ctx, workspace, oliviaID, "Olivia Ørsted", strangers.Always, "operator:mara"))
 	f.must(f.Audit.EndAction(f.ctx, action.ID, `{"name":"Olivia Ørsted"}`))
 	f.exec(`UPDATE operator_log SET error = 'Olivia Ørsted'`)
 	// What else may stand in the columns that have words.
@@ -388,7 +390,7 @@ func oldMessages(f *fixture) {
 	same(f, "before", len(f.hits("zebra")) > 10, true)
 	f.sweep(30 * day)
 	same(f, "hers", f.hits("zebra one", "zebra answer", "zebra thought", "zebra task", "zebra input", "zebra option", "zebra words", "kept words", "kept answer"), []string{"operator_log.note"})
-	same(f, "her name", f.hits("ørsted"), []string{"deliveries.error", "operator_log.error", "operator_log.result", "schedule_ticks.error"})
+	same(f, "her name", f.hits("ørsted"), []string{"deliveries.error", "operator_log.error", "operator_log.result", "schedule_ticks.error", "strangers.name"})
 	same(f, "a younger one", f.lines(threadKey(5)), []string{"1 zebra late"})
 	f.sweep(20 * day)
 	same(f, "at its own age", f.lines(threadKey(5)), []string{"1 -"})

@@ -10,9 +10,24 @@ import (
 )
 
 // CloseButtons stores a delivery that takes the buttons from the post of a run's question.
-func CloseButtons(tx *storage.Txn, question string, now int64) {
-	tx.Do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', '', 0, 'pending', 0, $3
-		FROM deliveries WHERE run = $1 AND buttons <> '' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE key = $2)`, question, Key(question+"/close", 0), now)
+func CloseButtons(tx *storage.Txn, question string, now int64) { closeButtons(tx, question, "", now) }
+
+// closeButtons is CloseButtons with another text for the post; an empty one leaves the text.
+func closeButtons(tx *storage.Txn, question, text string, now int64) {
+	tx.Do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, CASE WHEN $4 <> '' THEN $4 ELSE payload END, $3, 'close', id, 0, '', '', '', '', 0, 'pending', 0, $3
+		FROM deliveries WHERE run = $1 AND buttons <> '' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE key = $2)`, question, Key(question+"/close", 0), now, text)
+}
+
+// CloseWith stores a delivery that takes the buttons from a post and replaces its text, by the id in place of a run's. It returns the thread of the
+// deliveries; 0 if there is no such post.
+func (o *Outbox) CloseWith(ctx context.Context, id, text string) (thread int64, err error) {
+	return storage.Write(ctx, o.db, storage.WriteOptions{}, func(tx *storage.Txn) (thread int64) {
+		if !tx.Row([]any{&thread}, `SELECT thread FROM deliveries WHERE run = $1 AND buttons <> '' FOR UPDATE`, id) {
+			return 0
+		}
+		closeButtons(tx, id, text, storage.Millis(o.db.Now()))
+		return thread
+	})
 }
 
 // ReleaseUnsign lets the delivery go that removes the sign of work of a run.

@@ -20,6 +20,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/strangers"
 	"parley/ingest/journal/workstreams"
 )
 
@@ -263,6 +264,9 @@ func (x *pass) texts(ctx context.Context) error {
 	if err := remove(audit.Texts(), x.isQuoted); err != nil {
 		return err
 	}
+	if err := x.db.Change(ctx, "", func(tx *storage.Txn) { strangers.Erase(tx, x.Workspace, x.SenderID) }); err != nil {
+		return err
+	}
 	for _, t := range slices.Concat([]storage.Texts{outbox.Texts(), workstreams.Texts()}, runs.Texts(), schedules.Texts()) {
 		if err := remove(t, x.isMeant); err != nil {
 			return err
@@ -333,7 +337,7 @@ func (x *pass) sort(m *messages.Scanned) sort {
 	case !m.DeletedAt.IsZero():
 		return stays
 	case m.Author != messages.ByHuman && m.Author != messages.ByBot:
-		if x.isNamed([]byte(m.Content)) || x.isNamed([]byte(m.Quoted)) || x.isNamed(m.Metadata) {
+		if x.isMeant([]byte(m.Content)) || x.isNamed([]byte(m.Quoted)) || x.isNamed(m.Metadata) {
 			x.counted.Naming++
 			return erases
 		}

@@ -15,28 +15,32 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/strangers"
 	"parley/ingest/journal/usage"
 )
 
 // People are the people in a journal.
 type People struct {
-	db       *storage.DB
-	recorder *record.Recorder
-	search   *search.Search
-	usage    *usage.Usage
+	db        *storage.DB
+	recorder  *record.Recorder
+	search    *search.Search
+	usage     *usage.Usage
+	strangers *strangers.Strangers
 }
 
 // New returns the people in a store.
-func New(db *storage.DB, recorder *record.Recorder, index *search.Search, used *usage.Usage) *People {
-	return &People{db, recorder, index, used}
+func New(db *storage.DB, recorder *record.Recorder, index *search.Search, used *usage.Usage, asked *strangers.Strangers) *People {
+	return &People{db, recorder, index, used, asked}
 }
 
-// Person is a person or a bot that has written.
+// Person is a person or a bot that has written, or a stranger.
 type Person struct {
 	SenderID   string    // such as slack:U06STGBF4Q0
 	Name       string    // the newest one; empty if none is stored
 	Workspaces []string  // in which the person has written
 	LastAt     time.Time // of the newest message; zero if it is not known
+	// Strangers has the decisions about the person as a stranger, by workspace.
+	Strangers []strangers.Stranger
 
 	names []string
 }
@@ -75,17 +79,32 @@ func (s *People) People(ctx context.Context, text string) ([]Person, error) {
 	}), err
 }
 
-// all returns all people, the last active one first.
+// all returns all people, the last active one first, and behind them the strangers without a stored message.
 func (s *People) all(ctx context.Context) (list []Person, err error) {
 	rows, err := s.search.People(ctx)
 	at := map[string]int{}
-	for _, w := range rows {
-		i, known := at[w.SenderID]
+	add := func(workspace, sender, name string, last time.Time) *Person {
+		i, known := at[sender]
 		if !known {
-			i, at[w.SenderID] = len(list), len(list)
-			list = append(list, Person{SenderID: w.SenderID, Name: w.Name, LastAt: w.LastAt})
+			i, at[sender] = len(list), len(list)
+			list = append(list, Person{SenderID: sender, Name: name, LastAt: last})
 		}
-		list[i].Workspaces, list[i].names = append(list[i].Workspaces, w.Workspace), append(list[i].names, w.Name)
+		p := &list[i]
+		if p.names = append(p.names, name); !slices.Contains(p.Workspaces, workspace) {
+			p.Workspaces = append(p.Workspaces, workspace)
+		}
+		return p
+	}
+	for _, w := range rows {
+		add(w.Workspace, w.SenderID, w.Name, w.LastAt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	asked, err := s.strangers.List(ctx)
+	for _, x := range asked {
+		p := add(x.Workspace, x.SenderID, x.Name, time.Time{})
+		p.Strangers = append(p.Strangers, x)
 	}
 	return list, err
 }

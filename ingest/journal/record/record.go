@@ -17,6 +17,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/strangers"
 	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 )
@@ -86,9 +87,21 @@ type Decision struct {
 	Subject string // the word after the command; empty for none
 	// Restart lets the message's turn and later ones see nothing from before the message.
 	Restart bool
+	// Asks is the question to approvers that an ignored message makes about its sender; nil for none. Its Envelope is kept, and people are told
+	// as of a stored message.
+	Asks *strangers.Stranger
+	// Decides is the answer to such a question that an ignored press is; nil for none.
+	Decides *Verdict
 	// Above is the key of the thread of ours below whose first post the command stands: its workstreams are those of the command's
 	// thread, too. It is empty for none.
 	Above event.ThreadKey
+}
+
+// Verdict is an approver's answer to the question about a stranger. Only the first answer to a question counts.
+type Verdict struct {
+	Question string // as strangers.Stranger
+	State    strangers.State
+	By       string // sender_id
 }
 
 // Look answers the policy's queries from the store. After an error of the store the answers
@@ -97,6 +110,17 @@ type Look interface {
 	MessageLook
 	ThreadLook
 	LoopLook
+	StrangerLook
+}
+
+// StrangerLook is the part of Look about people whom no list admits.
+type StrangerLook interface {
+	// Stranger returns what is known of a person.
+	Stranger(sender string) strangers.Stranger
+	// StrangerOf returns the stranger about whom a question to approvers is.
+	StrangerOf(question string) strangers.Stranger
+	// Strangers counts the open questions of the workspace.
+	Strangers() int
 }
 
 // MessageLook is the part of Look about another message to which the message belongs.
@@ -180,6 +204,8 @@ type Result struct {
 	// Admitted means that envelopes which waited for the message are in its thread now. Accepted
 	// earlier, they come before the thread's other envelopes.
 	Admitted bool
+	// Strangers means that a stranger has asked, or that it was decided about one.
+	Strangers bool
 	// Told means that there are deliveries: of a notice to the message's sender, or of a change of
 	// earlier posts.
 	Told bool
@@ -263,6 +289,7 @@ type recordTx struct {
 	rows     func(workspace string) []string // as storage.DB.Rows
 	budgets  []budgets.Budget                // of the message
 	told     bool                            // the sender was told in the first budget's window already
+	kept     bool                            // the envelope keeps its body, though no message has its words
 
 	first *envelopes.First // recordFirst has recorded the message; nil if not
 }
@@ -347,6 +374,7 @@ func (r *recordTx) message(m *event.Message) {
 	switch {
 	case decision.Ignore:
 		r.ignore(decision.Reason)
+		r.stranger(&decision)
 		if m.RunID != "" && m.Injected == nil && (decision.Reason == event.ReasonLimit || decision.Reason == event.ReasonPaused) { // frees the run's id for a later request
 			envelopes.FreeKey(r.Txn, r.Envelope)
 		}
@@ -528,7 +556,7 @@ func (r *recordTx) settle() {
 	if m := r.out.Message; m != nil {
 		message, keeps = m.Row, keeps && m.DeletedAt.IsZero()
 	}
-	if !keeps {
+	if !keeps && !r.kept {
 		envelopes.EmptyBody(r.Txn, r.Envelope)
 	}
 	none := envelopes.ErrSettled

@@ -71,6 +71,10 @@ func (r *recordTx) tell() {
 	n := &r.made.notice
 	outbox.AddNotice(r.Txn, r.claim.Thread, r.thread.NextSeq+r.added, r.Workspace, storage.Optional(r.out.Stopped), *n, r.now)
 	r.added++
-	runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, fmt.Sprintf("%s/%d", r.out.Message.UUID, r.Envelope), n.Posts, r.now) // a later edit may have another
+	about := r.MessageUUID
+	if m := r.out.Message; m != nil {
+		about = m.UUID
+	}
+	runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, fmt.Sprintf("%s/%d", about, r.Envelope), n.Posts, r.now) // a later edit may have another
 	r.out.Told = r.out.Told || len(n.Posts) > 0
 }
