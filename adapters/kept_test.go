@@ -44,7 +44,7 @@ func TestKeptAnswers(t *testing.T) {
 	})
 }
 
-// TestKeptRestsWhileThePlatformHangs: those who ask wait no second each, and what is kept is still known.
+// TestKeptRestsWhileThePlatformHangs: callers do not wait a second each, and kept answers are still known.
 func TestKeptRestsWhileThePlatformHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept adapters.Kept[string]

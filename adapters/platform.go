@@ -43,6 +43,8 @@ type Platform struct {
 	// IsApp reports whether a string has the form of the id of an app that posts with people's tokens; see event.Through. It is nil for
 	// a platform without such apps.
 	IsApp func(id string) bool
+	// Asks says that the bot can ask a person by buttons in a direct message.
+	Asks bool
 	// IsMention reports whether a token has the form of the platform's mentions. It is nil
 	// for a platform without mentions.
 	IsMention func(token string) bool

@@ -21,6 +21,10 @@ type Speech struct {
 	// By names the program, and Key its request: the same key of the same program is one post. An empty key is a
 	// new post.
 	By, Key string
+	// Mentions are the tokens of the text that take effect; none else does.
+	Mentions []string
+	// Buttons are shown below the text, if the platform has buttons.
+	Buttons []Button
 	// May returns the error of a program that may not speak in a channel; nil for one that may speak in each.
 	May func(channel string) error
 }

@@ -13,6 +13,7 @@ import (
 
 	"parley/adapters"
 	"parley/config/secret"
+	"parley/ingest"
 	"parley/ingest/journal/postgres"
 )
 
@@ -31,6 +32,10 @@ func (l *loader) warnings(c *Config) Faults {
 			f.warnReadable()
 			f.warnPlain(string(w.Platform), reflect.ValueOf(w.Config))
 			f.warnUnmeasured(&w, c.Agents)
+			f.warnStrangers("", w.Settings)
+			for _, id := range slices.Sorted(maps.Keys(w.Channels)) {
+				f.warnStrangers(f.entries[id], w.Channels[id])
+			}
 			if warner, ok := w.Config.(adapters.Warner); ok {
 				for _, found := range warner.Warnings() {
 					f.warn(join(string(w.Platform), found.Field), found.Message)
@@ -82,6 +87,13 @@ func (f *file) warnUnmeasured(w *Workspace, agents []Agent) {
 				f.warn(key, fmt.Sprintf("does not bound the agent %s, because an agent of the kind %s reports no tokens: use limits.runs_per_user for it", a.ID, a.Kind))
 			}
 		}
+	}
+}
+
+// warnStrangers warns if the settings at a path ask about strangers and there are none.
+func (f *file) warnStrangers(path string, s Settings) {
+	if key := join(path, "policy.strangers"); f.has(key) && s.Policy.Strangers == ingest.StrangersAsk && s.Policy.Everybody() {
+		f.warn(key, "ask has no effect, because everybody is admitted: set policy.allow_users, or a list of roles or groups")
 	}
 }
 

@@ -204,3 +204,15 @@ func TestWarningAboutUnreadWorkspaces(t *testing.T) {
 		t.Errorf("%v, %v", c, err)
 	}
 }
+
+// TestWarningAboutStrangers: where everybody is admitted, there are no strangers.
+func TestWarningAboutStrangers(t *testing.T) {
+	got := warnings(t, map[string]string{
+		"parley.yaml": "agents: [{id: led, kind: openai, model: m, base_url: \"http://127.0.0.1:1/v1\", approvers: [U06STGBF4Q0]}]\n",
+		"workspaces/s.yaml": "id: s\nplatform: slack\nagent: led\nslack: {app_token: xapp-1, bot_token: xoxb-1}\n" +
+			"channels:\n  - id: C06RY3YBSLE\n    policy: {allow_users: [U06STGBF4Q0], strangers: ask}\n  - id: C06RY3YBSLF\n    policy: {strangers: ask}\n",
+	})
+	if want := "workspaces/s.yaml:9: channels[1].policy.strangers: ask has no effect, because everybody is admitted: set policy.allow_users, or a list of roles or groups"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -99,7 +99,7 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 	}
 	check.under("commands", w.Commands.Validate())
 	check.under("catch_up", w.Backfill.Validate())
-	check.under("", w.Settings.faults(agents, formsOf(platform)))
+	check.under("", w.Settings.faults(agents, platform))
 	w.schedules(&check, platform, agents)
 	return check.faults
 }
@@ -124,19 +124,39 @@ func (w *Workspace) schedules(check *checks, platform adapters.Platform, agents 
 }
 
 // faults returns the faults of the settings that a channel can have of its own. It does
-// not check the agent if the ids of all agents are not known: parley.yaml has a fault then. forms
-// are those of formsOf.
-func (s Settings) faults(agents []Agent, forms ingest.Forms) event.FieldErrors {
+// not check the agent if the ids of all agents are not known: parley.yaml has a fault then.
+func (s Settings) faults(agents []Agent, platform adapters.Platform) event.FieldErrors {
 	var check checks
 	ids := make([]string, len(agents))
 	for i, agent := range agents {
 		ids[i] = agent.ID
 	}
 	check.require(len(ids) == 0 || slices.Contains(ids, "") || slices.Contains(ids, s.Agent), "agent", "must be one of the agents: "+strings.Join(ids, ", "))
-	check.under("policy", s.Policy.Validate(forms))
+	check.under("policy", s.Policy.Validate(formsOf(platform)))
+	if at := slices.IndexFunc(agents, func(a Agent) bool { return a.ID == s.Agent && a.Config != nil }); at >= 0 && s.Policy.Strangers == ingest.StrangersAsk && platform.Asks {
+		check.require(agents[at].asks(platform), "policy.strangers", fmt.Sprintf(
+			"ask has nobody to ask: add users of this platform to the approvers of agent %s; a role and a user group get no direct message", s.Agent))
+	}
 	check.under("turns", s.Turns.Validate())
 	check.under("limits", s.Limits.Validate())
 	return check.faults
+}
+
+// AsksAboutStrangers reports whether the policy of the workspace or of one of its channels asks about strangers.
+func (w *Workspace) AsksAboutStrangers() bool {
+	for _, s := range w.Channels {
+		if s.Policy.Strangers == ingest.StrangersAsk {
+			return true
+		}
+	}
+	return w.Policy.Strangers == ingest.StrangersAsk
+}
+
+// asks reports whether an approver of an agent is a user of a platform, so that the bot can write to the user.
+func (a Agent) asks(platform adapters.Platform) bool {
+	return slices.ContainsFunc(a.Config.Bounds().Approvers, func(id string) bool {
+		return len(ingest.UsersIn([]string{platform.KnownPerson(id)})) > 0 && (platform.IsUser == nil || platform.IsUser(platform.KnownPerson(id)))
+	})
 }
 
 // formsOf returns the forms of the listed ids on a platform; nil if any string may be an id. The
@@ -152,7 +172,7 @@ func formsOf(p adapters.Platform) (forms ingest.Forms) {
 		}
 	}
 	forms.App, forms.Role, forms.Group = p.IsApp, p.IsRole, p.IsGroup
-	forms.NoServers, forms.NoThreads = p.Name != "" && p.IsServer == nil, p.Name != "" && p.Beside == nil
+	forms.NoServers, forms.NoThreads, forms.NoAsking = p.Name != "" && p.IsServer == nil, p.Name != "" && p.Beside == nil, p.Name != "" && !p.Asks
 	forms.Server = func(id string) bool {
 		return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsServer != nil && p.IsServer(id) })
 	}
@@ -167,7 +187,7 @@ func formsOf(p adapters.Platform) (forms ingest.Forms) {
 // channels lays each entry's settings over the workspace's. It does not repeat the
 // workspace's faults for a channel that inherits them.
 func (f *file) channels(w *Workspace, entries []map[string]any, platform adapters.Platform, base map[string]any, agents []Agent) {
-	inherited := w.Settings.faults(agents, formsOf(platform))
+	inherited := w.Settings.faults(agents, platform)
 	ids := unique{}
 	w.Channels = make(map[string]Settings, len(entries))
 	for i, entry := range entries {
@@ -193,7 +213,7 @@ func (f *file) channels(w *Workspace, entries []map[string]any, platform adapter
 			_, has := own[key]
 			check.require(!has, at+".limits."+key, "has no effect for one channel, because the tokens of a day are those of the workspace: set it under limits")
 		}
-		check.under(at, slices.DeleteFunc(settings.faults(agents, formsOf(platform)), func(fault event.FieldError) bool {
+		check.under(at, slices.DeleteFunc(settings.faults(agents, platform), func(fault event.FieldError) bool {
 			return slices.Contains(inherited, fault)
 		}))
 		before := ids.add(id, at)

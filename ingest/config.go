@@ -32,8 +32,10 @@ type Policy struct {
 	// not nil admits nobody.
 	AllowUsers []string `yaml:"allow_users"`
 	// AllowRoles and AllowGroups are the roles of Discord and the user groups of Slack whose people are admitted, too.
-	AllowRoles    []string `yaml:"allow_roles"`
-	AllowGroups   []string `yaml:"allow_groups"`
+	AllowRoles  []string `yaml:"allow_roles"`
+	AllowGroups []string `yaml:"allow_groups"`
+	// Strangers is the handling of a person who is on no list: StrangersIgnored or StrangersAsk.
+	Strangers     string   `yaml:"strangers"`
 	AllowBots     []string `yaml:"allow_bots"`
 	AllowChannels []string `yaml:"allow_channels"`
 	// AllowServers are the ids of the admitted servers: Discord's servers, Slack's teams. With a
@@ -96,6 +98,12 @@ const (
 	BotsRun     = "run"     // they are judged like people's, and bounded by the loop guard
 )
 
+// The handling of people whom no list admits.
+const (
+	StrangersIgnored = "ignore"
+	StrangersAsk     = "ask" // the first message asks the approvers of the channel's agent whether the person may talk to it
+)
+
 // LoopGuard bounds the runs that bots begin: at most Runs in one channel within Per.
 type LoopGuard struct {
 	Runs int           `yaml:"runs"`
@@ -111,6 +119,7 @@ func DefaultPolicy() Policy {
 		MaxAge:         time.Hour,
 		Reply:          ReplyThread,
 		Mentions:       MentionsTokens,
+		Strangers:      StrangersIgnored,
 		LoopGuard:      LoopGuard{Runs: 10, Per: 5 * time.Minute},
 	}
 }
@@ -126,10 +135,11 @@ const (
 
 // Forms report whether a string has the form of the id of a user or a bot, of a channel, of a server, of an app that posts with
 // people's tokens, of a role, or of a user group on the platform. A nil one of the last three says that there are none. Any other nil one means that any string may be an id. NoServers says that the platform has
-// no servers, and NoThreads that no answer there is in a thread under its question.
+// no servers, NoThreads that no answer there is in a thread under its question, and NoAsking that the bot can ask nobody there by buttons in
+// direct messages.
 type Forms struct {
 	User, Channel, Server, App, Role, Group func(id string) bool
-	NoServers, NoThreads                    bool
+	NoServers, NoThreads, NoAsking          bool
 }
 
 // Validate returns every fault, by key, without any value.
@@ -142,6 +152,8 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	faults.Check(p.Reply == ReplyThread || p.Reply == ReplyChannel, "reply", "must be thread or channel")
 	faults.Check(slices.Contains([]string{MentionsTokens, MentionsNames, MentionsNone}, p.Mentions), "mentions", "must be tokens, names or none")
 	faults.Check(p.Reply != ReplyChannel || !forms.NoThreads, "reply", "has no effect on this platform, whose answers are in no thread under the question: remove it")
+	faults.Check(p.Strangers == StrangersIgnored || p.Strangers == StrangersAsk, "strangers", "must be ignore or ask")
+	faults.Check(p.Strangers != StrangersAsk || !forms.NoAsking, "strangers", "ask has no effect on this platform, where the bot can ask nobody by buttons in direct messages: remove it")
 	for i, id := range p.AllowUsers {
 		faults.Check(IsID(id, forms.User), fmt.Sprintf("allow_users[%d]", i), NotUser)
 	}
@@ -201,6 +213,17 @@ func GroupsIn(approvers []string) (ids []string) {
 	for _, entry := range approvers {
 		if id, ok := groupIn(entry); ok {
 			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// UsersIn returns the platform's own users among approvers. The bot can write to them. Roles and user groups get no direct message, and
+// an id with a namespace is of elsewhere.
+func UsersIn(approvers []string) (ids []string) {
+	for _, entry := range approvers {
+		if !strings.Contains(entry, ":") {
+			ids = append(ids, entry)
 		}
 	}
 	return ids

@@ -13,7 +13,7 @@ func TestPolicyFaults(t *testing.T) {
 		want   []string
 	}{
 		"the defaults": {func(c *Policy) {}, nil},
-		"zero":         {func(c *Policy) { *c = Policy{} }, []string{"bot_messages", "max_age", "loop_guard.runs", "loop_guard.per", "reply", "mentions"}},
+		"zero":         {func(c *Policy) { *c = Policy{} }, []string{"bot_messages", "max_age", "loop_guard.runs", "loop_guard.per", "reply", "mentions", "strangers"}},
 		"ids of every platform": {func(c *Policy) {
 			c.AllowUsers = []string{"U06STGBF4Q0", "80351110224678912", "+15551234567", "a@example.org"}
 		}, nil},

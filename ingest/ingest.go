@@ -74,8 +74,10 @@ type Parts struct {
 	Observer Observer
 	Notices  Notifier
 	Pauses   *Pauses // nil for none
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Strangers has the decisions about strangers; nil for none. ServeStrangers needs it.
+	Strangers *Strangers
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // Ingest accepts envelopes and records them as the events of their threads.
@@ -108,7 +110,7 @@ func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 	for _, config := range list {
 		at := scope{config.Platform, config.ID}
 		config.Normalizer = withOurs{config.Normalizer}
-		w := &workspace{config: config}
+		w := &workspace{config: config, strangers: in.Strangers}
 		if known := before[at]; known != nil {
 			w.memory = known.memory
 		} else {

@@ -159,6 +159,9 @@ func (in *Ingest) recorded(w *workspace, c *work.Claim, p *envelopes.Pending, ag
 	if result.Admitted {
 		admitted.Put(c, true)
 	}
+	if result.Strangers {
+		in.Strangers.Changed()
+	}
 	in.Turns.Recorded(c, agent, result)
 }
 

@@ -37,10 +37,10 @@ func (g gate) approves(agent string, m *event.Message) bool {
 	return isPerson(m) && (len(list) == 0 || g.isOn(list, m.Metadata.SenderID) || g.isIn(GroupsIn(list), m.Metadata.SenderID))
 }
 
-// isListed reports whether a list of the policy names a person, or one of the person's groups.
+// isListed reports whether a list of the policy names a person, or one of the person's groups, or whether an approver has admitted the person.
 func (g gate) isListed(sender string) bool {
 	p := g.Policy
-	return g.isOn(p.AllowUsers, sender) || g.isIn(p.AllowRoles, sender) || g.isIn(p.AllowGroups, sender)
+	return g.isOn(p.AllowUsers, sender) || g.isAdmitted(sender) || g.isIn(p.AllowRoles, sender) || g.isIn(p.AllowGroups, sender)
 }
 
 // isIn reports whether a sender of the workspace's own platform is in one of some groups. If the platform does not

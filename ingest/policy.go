@@ -20,6 +20,12 @@ type gate struct {
 	pause *Pause
 	// people are the groups of people; nil if the settings name none.
 	people *members
+	// admitted are the strangers who are always admitted where the policy asks about strangers, by sender_id.
+	admitted map[string]bool
+	// guest is a stranger who is judged as if a list admitted the person; empty for none.
+	guest string
+	// envelope is the event's; 0 if it has no row yet.
+	envelope int64
 	// channel is the event's; a list that admits its parent admits it.
 	channel event.Channel
 	// server is the event's, as in event.Event.
@@ -40,7 +46,7 @@ type gate struct {
 
 // gate returns the gate of a channel, without what only an event has.
 func (w *workspace) gate(channel event.Channel) gate {
-	return gate{Settings: w.config.Settings(channel.ID, channel.Parent), senders: w.config.Senders, people: w.members(), channel: channel}
+	return gate{Settings: w.config.Settings(channel.ID, channel.Parent), senders: w.config.Senders, people: w.members(), admitted: w.strangers.admitted(w.config.ID), channel: channel}
 }
 
 // decide judges a message, or the new state of one. Every decision has a reason.
@@ -51,8 +57,11 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	case m.Internal != nil:
 		return g.byParley(m, look)
 	}
+	if q := questionOf(m); q != "" {
+		return g.decides(m, q, look)
+	}
 	if reason := g.refusesHere(senderOf(m), m.Channel); reason != "" {
-		return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: reason}
+		return g.refused(m, reason, look)
 	}
 	if m.TextMessage && g.Policy.sms() == SMSIgnored {
 		return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: event.ReasonSMS}

@@ -12,6 +12,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/strangers"
 )
 
 // arrival is the time at which the messages of these tests arrive.
@@ -30,12 +31,25 @@ type store struct {
 	invocationOnly bool
 	question       *runs.Question
 	press          card.Press // of a card
+	stranger       strangers.Stranger
+	strangers      int
 
 	channel string // arguments of the last BotRuns
 	since   time.Time
 }
 
 func (s *store) Ours(id string) bool { return id == s.ours }
+
+func (s *store) Stranger(string) strangers.Stranger { return s.stranger }
+
+func (s *store) StrangerOf(question string) (found strangers.Stranger) {
+	if s.stranger.Question == question {
+		found = s.stranger
+	}
+	return found
+}
+
+func (s *store) Strangers() int { return s.strangers }
 
 func (s *store) Continued(*event.Message) event.Addressed { return s.before }
 

@@ -83,7 +83,8 @@ type Names interface {
 
 // workspace is a Workspace with its memory.
 type workspace struct {
-	config Workspace
+	config    Workspace
+	strangers *Strangers
 	*memory
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -31,7 +32,7 @@ type place struct {
 // Speak stores a post with its deliveries, and returns it. known says that there was one with its key. Its errors are
 // event.FieldErrors, ErrNotFound of an unknown thread, that of May, and the store's.
 func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, known bool, err error) {
-	id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:post:%s:%s:%s", s.Workspace, s.By, s.Key)).String()
+	id := postID(s)
 	if s.Key == "" {
 		id = uuid.Must(uuid.NewV7()).String()
 	} else if p, err = o.Post(ctx, id); !errors.Is(err, storage.ErrNotFound) {
@@ -72,6 +73,25 @@ func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, k
 	return p, !added, err
 }
 
+// postID returns the id of the post of a speech with a Key.
+func postID(s adapters.Speech) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:post:%s:%s:%s", s.Workspace, s.By, s.Key)).String()
+}
+
+// Close implements ingest.Messenger.
+func (o *Outbox) Close(ctx context.Context, s adapters.Speech) (err error) {
+	platform, ok := o.Platform(s.Workspace)
+	if !ok || platform.Sender == nil {
+		return storage.ErrNotFound
+	}
+	defer adapters.Recover(o.Log, &err, "workspace", s.Workspace)
+	thread, err := o.Deliveries.CloseWith(ctx, postID(s), strings.Join(platform.Sender.Format(s.Text, s.Mentions), "\n"))
+	if err == nil && thread != 0 {
+		o.Work.Wake(work.Deliveries, "", thread)
+	}
+	return err
+}
+
 // posts returns the posts of a speech; none for a platform whose clients read the journal.
 func (a place) posts(log *slog.Logger, s adapters.Speech) (list []outbox.Post, err error) {
 	if a.platform.Sender == nil {
@@ -82,7 +102,13 @@ func (a place) posts(log *slog.Logger, s adapters.Speech) (list []outbox.Post, e
 	for _, f := range s.Files {
 		files = append(files, outbox.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Copy.Bucket, Path: f.Copy.Path})
 	}
-	texts, attached := a.platform.posts(a.to, s.Text, mentioned{}, files)
+	texts, attached := a.platform.posts(a.to, s.Text, mentioned{tokens: s.Mentions}, files)
+	if _, ok := a.platform.Sender.(adapters.ButtonSender); ok && len(texts) > 0 {
+		for _, b := range s.Buttons {
+			last := &texts[len(texts)-1]
+			last.Buttons = append(last.Buttons, outbox.PostButton(b))
+		}
+	}
 	return append(texts, attached...), nil
 }
 

@@ -57,7 +57,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Discord, Title: "Discord", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsID, IsChannel: payload.IsID, IsServer: payload.IsID, IsRole: payload.IsID, IsMention: payload.IsMention,
+		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, Asks: true, IsUser: payload.IsID, IsChannel: payload.IsID, IsServer: payload.IsID, IsRole: payload.IsID, IsMention: payload.IsMention,
 		MessageOf: payload.MessageOf, Conversation: payload.ThreadKey, Draft: payload.Draft,
 		Setup: &adapters.Setup{
 			Note: "Make an application at https://discord.com/developers/applications and turn on its Message Content Intent.",

@@ -71,7 +71,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Slack, Title: "Slack", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsUser, IsChannel: payload.IsChannel, IsServer: payload.IsTeam, IsApp: payload.IsApp, IsGroup: payload.IsGroup, IsMention: payload.IsMention,
+		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, Asks: true, IsUser: payload.IsUser, IsChannel: payload.IsChannel, IsServer: payload.IsTeam, IsApp: payload.IsApp, IsGroup: payload.IsGroup, IsMention: payload.IsMention,
 		MessageOf: payload.MessageOf, Conversation: payload.Conversation, NewThread: payload.NewThread, ThreadUnder: payload.ThreadUnder, Beside: payload.Beside, Draft: payload.Draft,
 		Setup: &adapters.Setup{
 			Note:     "Make an app at https://api.slack.com/apps, From a manifest, with what parley init --manifest slack prints. Install it, and make an app-level token with connections:write.",

@@ -79,7 +79,7 @@ func TestCheckNamesMissingScopesAndTheirEffect(t *testing.T) {
 		"unused signs":     {missing: []string{"reactions:write"}},
 		"prompts":          {missing: []string{"assistant:write"}, change: prompting, want: "new threads show no suggested prompts: add the scope assistant:write" + again},
 		"unused prompts":   {missing: []string{"assistant:write"}},
-		"persons":          {missing: []string{"im:write"}, want: "a program can't post to people who have not written to the bot: add the scope im:write" + again},
+		"persons":          {missing: []string{"im:write"}, want: "nobody can post to people who have not written to the bot, and such approvers are not asked about strangers: add the scope im:write" + again},
 		"unused scopes":    {missing: []string{"team:read"}},
 	} {
 		var want []adapters.Finding

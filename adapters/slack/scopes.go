@@ -39,7 +39,7 @@ const (
 	effectCommands  = "slash commands and shortcuts do not arrive"
 	effectWorking   = "no reaction shows that the agent is working"
 	effectReacts    = "agents and programs can't add reactions"
-	effectPersons   = "a program can't post to people who have not written to the bot"
+	effectPersons   = "nobody can post to people who have not written to the bot, and such approvers are not asked about strangers"
 	effectGroups    = "user groups admit nobody, and none of their members approves"
 	effectPrompts   = "new threads show no suggested prompts"
 )

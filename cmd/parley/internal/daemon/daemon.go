@@ -41,6 +41,7 @@ import (
 type Daemon struct {
 	log         *slog.Logger
 	pauses      *ingest.Pauses
+	strangers   *ingest.Strangers
 	shared      bool // other nodes may have the same accounts
 	logging     func(config.Log)
 	load        func() (*config.Config, error)
@@ -231,8 +232,9 @@ func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journa
 		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Threads: j.Threads,
 		Work: scheduler, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Paused: d.paused, Observer: d.watch, Log: d.log, Now: d.now,
 	})
+	d.strangers = ingest.NewStrangers(j.Strangers, d.outbox)
 	d.Pipeline = pipeline.New(pipeline.Parts{
-		Current: current, Journal: j, Work: scheduler, Workspaces: &d.accounts, Names: &d.accounts, Pauses: d.pauses,
+		Current: current, Journal: j, Work: scheduler, Workspaces: &d.accounts, Names: &d.accounts, Pauses: d.pauses, Strangers: d.strangers,
 		Outbox: d.outbox, Files: kept, History: d, Copies: d.outbox, Tokens: tokens{d.runTokens, d}, Observer: observer{d.watch, d}, Version: d.version, Log: d.log, Now: d.now,
 	})
 	d.probe = &probe{journal: j, ingest: d.Ingest}
@@ -334,6 +336,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.run(workers, "review", func() error { return d.Ingest.Review(claim) })
 	d.run(workers, "workstreams", func() error { return d.workstreams.Serve(claim) })
 	d.run(workers, "schedules", func() error { return d.schedules.Serve(claim) })
+	d.run(workers, "strangers", func() error { return d.Ingest.ServeStrangers(claim) })
 	d.run(workers, "pauses", func() error { return d.readPauses(claim) })
 	d.run(workers, "alerts", func() error { return d.watchTroubles(claim) })
 	d.run(workers, "retention", func() error { return d.retain(claim) })

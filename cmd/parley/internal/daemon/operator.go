@@ -41,7 +41,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 		Live: &operator.Live{
 			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.Setup().At }, Store: d.probe,
 			Workspaces: workspaces{&d.accounts, d.publicURL}, Agents: d.watch,
-			Intake: d.Ingest, Outbox: d.outbox, Runs: d.Turns, Schedules: d.schedules, Pauses: d.pauses,
+			Intake: d.Ingest, Outbox: d.outbox, Runs: d.Turns, Schedules: d.schedules, Pauses: d.pauses, Strangers: d.strangers,
 			Reload: d.reloadNow, Chat: d.chatPage, Log: d.events, Steps: d.watch.Steps, Streams: d.streams,
 		},
 		Play: func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {

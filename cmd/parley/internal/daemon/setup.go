@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -37,7 +38,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	if err := d.Journal.Threads.Configured(ctx, slices.Collect(maps.Keys(next))); err != nil {
 		return err
 	}
-	if err := d.pauses.Read(ctx); err != nil {
+	if err := errors.Join(d.pauses.Read(ctx), d.strangers.Read(ctx)); err != nil {
 		return err
 	}
 	if err := d.Ingest.Configure(ctx, ingestWorkspaces(next, setup, d.log)); err != nil {

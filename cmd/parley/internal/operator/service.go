@@ -75,6 +75,7 @@ type Live struct {
 	Runs       Runs
 	Schedules  Schedules
 	Pauses     *ingest.Pauses
+	Strangers  *ingest.Strangers
 }
 
 // Store knows whether the store takes messages.

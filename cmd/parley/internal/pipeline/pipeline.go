@@ -46,8 +46,9 @@ type Observer interface {
 
 // Parts are the components that a Pipeline uses.
 type Parts struct {
-	Pauses     *ingest.Pauses // nil for none
-	Current    *Current       // without a setup yet
+	Pauses     *ingest.Pauses    // nil for none
+	Strangers  *ingest.Strangers // nil for none
+	Current    *Current          // without a setup yet
 	Journal    *journal.Journal
 	Work       *work.Scheduler
 	Workspaces turn.Workspaces
@@ -73,7 +74,7 @@ func New(p Parts) *Pipeline {
 	})
 	return &Pipeline{
 		Current: p.Current, Journal: j, Work: p.Work, Turns: turns,
-		Ingest: ingest.New(ingest.Parts{Journal: j, Work: p.Work, Turns: turns, Observer: p.Observer, Notices: p.Outbox, Pauses: p.Pauses, Log: p.Log, Now: p.Now}),
+		Ingest: ingest.New(ingest.Parts{Journal: j, Work: p.Work, Turns: turns, Observer: p.Observer, Notices: p.Outbox, Pauses: p.Pauses, Strangers: p.Strangers, Log: p.Log, Now: p.Now}),
 		agents: agentMaker{files: p.Files, version: p.Version, log: p.Log, now: p.Now}, log: p.Log, queues: map[string]bool{},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -394,4 +395,31 @@ channels: [{id: "501", policy: {require_mention: false}}, {id: "602", policy: {r
 		got = append(got, r.Disposition+" "+r.Reason)
 	}
 	same(t, got, want)
+}
+
+// TestReplayOfStrangers: a replay decides about strangers as the live daemon did, also by the recorded presses of approvers.
+func TestReplayOfStrangers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "parley.yaml"), "listen: 127.0.0.1:0\nagents: [{id: led, kind: openai, model: m, base_url: \"http://127.0.0.1:1/v1\", approvers: [UINES0001]}]\n")
+	write(t, filepath.Join(dir, "workspaces", "acme.yaml"), "id: acme\nplatform: slack\nslack: {app_token: xapp-1, bot_token: xoxb-1}\nagent: led\nturns: {coalesce: 0s, max_attempts: 1}\npolicy: {allow_users: [UMARA0001], strangers: ask}\n")
+	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(replay(t, player.Recording{Config: c, Files: []string{"../../../../testdata/slack/strangers.jsonl"}, JSON: true})) {
+		var r struct{ Disposition, Kind, Trigger, Reason string }
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		got = append(got, strings.Join([]string{r.Disposition, r.Kind, r.Trigger, r.Reason}, " "))
+	}
+	want := []string{
+		"stored message run mention", "ignored message none stranger-asked", "ignored message none stranger-waits",
+		"ignored action none action", "ignored action none action", "ignored action none action", "stored message run mention",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

@@ -77,13 +77,13 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 		names, facts = p.live, p.live
 	}
 	var groups func(context.Context, string) []string
-	if len(pipeline.GroupsOf(w, nil, platform)) > 0 { // those of a payload are known, and no platform is asked
+	if len(pipeline.GroupsOf(w, p.Setup().Agents, platform)) > 0 { // those of a payload are known, and no platform is asked
 		groups = func(context.Context, string) []string { return nil }
 	}
 	return ingest.Workspace{
 		ID: w.ID, Platform: name, Groups: groups, Senders: platform.Namespace(), Normalizer: normalizer, Names: names, Facts: facts,
 		Settings: func(channel, parent string) ingest.Settings {
-			return pipeline.IngestSettings(w, nil, platform, channel, parent)
+			return pipeline.IngestSettings(w, p.Setup().Agents, platform, channel, parent)
 		},
 		Introduce: func(envelope event.Envelope, known event.Self) event.Self {
 			if platform.Self != nil && known.UserID == "" {
