@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,11 +25,11 @@ type people struct {
 func peopleCommand() *cobra.Command {
 	p := &people{}
 	p.thing, p.lister = "person", "parley people"
-	c := p.Command("people [SEARCH]", "Lists who has written, and exports or forgets what a person wrote", wrong(cobra.MaximumNArgs(1)), p.list)
+	c := p.Command("people [SEARCH]", "Lists who has written or asked, and exports, forgets, admits or refuses a person", wrong(cobra.MaximumNArgs(1)), p.list)
 	c.Long = c.Short + `.
 
 PERSON is an id such as slack:U06STGBF4Q0, the platform's id alone, or a name that one person has.`
-	c.Example = "  parley people nora\n  parley people export slack:U06STGBF4Q0 --out nora.zip\n  parley people forget Nora --dry-run\n  parley people forget slack:U06STGBF4Q0 --yes"
+	c.Example = "  parley people nora\n  parley people export slack:U06STGBF4Q0 --out nora.zip\n  parley people forget Nora --dry-run\n  parley people forget slack:U06STGBF4Q0 --yes\n  parley people refuse slack:U06STGBF4Q0"
 	p.ListFlags(c)
 	export := p.Command("export PERSON", "Writes what a person wrote: messages as JSON lines, with their files, in a ZIP archive", wrong(cobra.ExactArgs(1)), p.export)
 	export.Flags().StringVar(&p.out, "out", "person.zip", "the archive; - is the standard output")
@@ -41,7 +42,32 @@ rows with their ids stay, so that the order holds and nothing is read again. Wor
 	forget.Flags().BoolVarP(&p.yes, "yes", "y", false, "do not ask")
 	forget.Flags().StringVar(&p.note, "note", "", "why, for the audit")
 	c.AddCommand(export, forget)
+	for decision, does := range map[string]string{
+		"admit":  "Admits a stranger always, where policy.strangers is ask",
+		"refuse": "Refuses a stranger: no message asks the approvers again",
+		"ask":    "Takes back what was decided about a stranger: the next message asks the approvers",
+	} {
+		one := p.Command(decision+" PERSON", does, wrong(cobra.ExactArgs(1)), func(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
+			return p.decide(ctx, c, client, args[0], decision)
+		})
+		one.Flags().StringVar(&p.workspace, "workspace", "", "only in this workspace")
+		one.Flags().StringVar(&p.note, "note", "", "why, for the audit")
+		c.AddCommand(one)
+	}
 	return c
+}
+
+func (p *people) decide(ctx context.Context, c *cobra.Command, client *operator.Client, person, decision string) error {
+	made, err := client.DecidePerson(ctx, person, decision, p.workspace, p.note)
+	switch {
+	case err != nil:
+		return err
+	case p.JSON:
+		return printJSON(c.OutOrStdout(), made)
+	}
+	now := map[string]string{"admit": "is admitted", "refuse": "is refused", "ask": "asks again with the next message"}[decision]
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s %s in %s\n", made.SenderID, now, strings.Join(made.Workspaces, ", "))
+	return err
 }
 
 func (p *people) list(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
@@ -51,15 +77,24 @@ func (p *people) list(ctx context.Context, c *cobra.Command, client *operator.Cl
 		keep: func(x operator.Person) bool {
 			return p.workspace == "" || strings.Contains(strings.Join(x.Workspaces, " ")+" ", p.workspace+" ")
 		},
-		header: []string{"PERSON", "NAME", "WORKSPACES", "LAST"},
+		header: []string{"PERSON", "NAME", "WORKSPACES", "LAST", "ACCESS"},
 		row: func(x operator.Person) []any {
 			last := "-"
 			if x.LastAt != nil {
 				last = clock(now, *x.LastAt)
 			}
-			return []any{x.SenderID, oneLine(x.Name), strings.Join(x.Workspaces, " "), last}
+			return []any{x.SenderID, oneLine(x.Name), strings.Join(x.Workspaces, " "), last, accessWords(x.Access)}
 		},
 	}.show(ctx, c, client, &p.shared)
+}
+
+// accessWords returns what was decided about a stranger in each workspace.
+func accessWords(list []operator.Access) string {
+	words := make([]string, len(list))
+	for i, a := range list {
+		words[i] = string(a.State) + " in " + a.Workspace
+	}
+	return cmp.Or(strings.Join(words, ", "), "-")
 }
 
 func (p *people) export(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) (err error) {

@@ -36,7 +36,7 @@ func TestPeopleCommands(t *testing.T) {
 		status int
 		want   string // of the output, a pattern
 	}{
-		{[]string{"people", "nobody-has-this-name", "--quiet"}, 0, `PERSON  NAME  WORKSPACES  LAST\n`},
+		{[]string{"people", "nobody-has-this-name", "--quiet"}, 0, `PERSON  NAME  WORKSPACES  LAST  ACCESS\n`},
 		{[]string{"people", "forget", "nobody"}, 1, ``},
 		{[]string{"people", "export", person, "--out", filepath.Join(dir, "person.zip")}, 0, ``},
 		{[]string{"people", "forget", person, "--dry-run"}, 0, `[^\n]*: 1 message, 0 answers to them, 0 files and [^\n]*\n`},

@@ -269,6 +269,10 @@ func (s *site) fill(t testing.TB, base time.Time) {
 	if err := s.journal.Search.FillSearch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	for sender, row := range map[string][]any{"slack:U0EVE": {hostile[0], "no", "slack:U0BEA"}, "slack:U0OTTO": {"Otto", "always", "operator:olga"}} {
+		db.insert("strangers", map[string]any{"workspace": "acme", "sender_id": sender, "name": row[0], "state": row[1], "question": "", "envelope": 0, "agent": "assistant", "approvers": "[]",
+			"told": 0, "decided_by": row[2], "changed_at": ago(time.Hour)})
+	}
 	s.service.Live = filledLive(base)
 	handler := s.service.Live.Log.Handler(slog.DiscardHandler)
 	for i, r := range []struct {

@@ -7,6 +7,7 @@ import (
 
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
+	"parley/ingest/journal/strangers"
 )
 
 // pageTable lists all pages.
@@ -47,6 +48,9 @@ var operations = []operation{
 	{pattern: "/pauses", back: "/", do: pauseScope},
 	{pattern: "/pauses/end", back: "/", do: resumeScope},
 	{pattern: "/people/{person}/forget", back: "/people", do: forgetPerson},
+	{pattern: "/people/{person}/admit", back: "/people", do: decidePerson(strangers.Always, "is admitted")},
+	{pattern: "/people/{person}/refuse", back: "/people", do: decidePerson(strangers.No, "is refused")},
+	{pattern: "/people/{person}/ask", back: "/people", do: decidePerson("", "asks again with the next message")},
 	{pattern: "/runs/{id}/retry", do: retryRun},
 	{pattern: "/runs/{id}/stop", do: stopRun},
 	{pattern: "/deliveries/{id}/resend", do: resend},

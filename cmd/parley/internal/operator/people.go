@@ -44,16 +44,17 @@ var peopleRoutes = []Route{
 	}},
 }
 
-// Person is a person or a bot that has written.
+// Person is a person or a bot that has written, or a stranger about whom approvers were asked.
 type Person struct {
 	SenderID   string     `json:"sender_id"`
 	Name       string     `json:"name"` // the newest one; empty if none is stored
 	Workspaces []string   `json:"workspaces"`
 	LastAt     *time.Time `json:"last_at"` // of the newest message; nil if it is not known
+	Access     []Access   `json:"access,omitempty"`
 }
 
 func personOf(p *people.Person) Person {
-	made := Person{SenderID: p.SenderID, Name: p.Name, Workspaces: p.Workspaces}
+	made := Person{SenderID: p.SenderID, Name: p.Name, Workspaces: p.Workspaces, Access: accessOf(p)}
 	if !p.LastAt.IsZero() {
 		made.LastAt = new(p.LastAt.UTC())
 	}
@@ -124,6 +125,9 @@ func (s *Service) ForgetPerson(ctx context.Context, w Write, ref string) (Forgot
 	}
 	return audited(ctx, s, w, "people.forget", p.SenderID, func(ctx context.Context) (Forgotten, error) {
 		n, err := s.Journal.People.Forget(ctx, &p)
+		if err == nil {
+			err = s.strangersChanged(ctx)
+		}
 		if err == nil && s.Live == nil { // a daemon does these by itself
 			err = s.Journal.Search.FillSearch(ctx)
 			if err == nil && s.Files != nil {

@@ -50,6 +50,7 @@ func Routes() []Route {
 		runRoutes,
 		searchRoutes,
 		peopleRoutes,
+		strangerRoutes,
 		usageRoutes,
 		deadRoutes,
 		deliveryRoutes,
