@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/agent"
 	"parley/adapters/agent/acp/acptest"
 	"parley/adapters/agent/agenttest"
 	"parley/assembly"
@@ -20,6 +21,10 @@ import (
 	"parley/config/secret"
 	"parley/ingest/stream"
 )
+
+// Of the promises of agenttest, those about framing, refusals, broken streams, lost connections, hangs, floods, secrets, notes and outdated inputs have their
+// tests here: a line takes the place of an event, an error of JSON-RPC that of a status, and the end of a process that of a connection. Those about the
+// run's token and about the transport of HTTP do not apply: a program gets no token, because its servers of tools are those of its whole session.
 
 func TestMain(m *testing.M) {
 	acptest.Main()
@@ -366,6 +371,10 @@ func TestAPermissionIsAnApproval(t *testing.T) {
 	same(t, "its answers", asked.Ask(), stream.Ask{Approval: true, Options: []stream.Option{{ID: "yes", Label: "Allow"}, {ID: "ever", Label: "Always allow"}, {ID: "no", Label: "Reject"}}})
 	in := f.input("t1", "answers", "Reject")
 	in.Resume = &assembly.Resume{RunID: "asks", Details: asked.Details, Answered: true, Option: "no"}
+	outdated := errors.New("outdated")
+	if _, err := f.run(turn.WithProof(t.Context(), func() error { return outdated }), in); !errors.Is(err, outdated) {
+		t.Errorf("a decision that is outdated: %v", err)
+	}
 	said, err = f.run(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -566,4 +575,77 @@ func TestARestartClosesAPermission(t *testing.T) {
 	}
 	same(t, "answer", agenttest.Texts(said, stream.Answer), []string{closed})
 	same(t, "the next run", after.answer("t1", "recall"), "1 before")
+}
+
+// TestSecretsAndNotes proves that the values of env are in no error, and that the program gets the notes beside the input.
+func TestSecretsAndNotes(t *testing.T) {
+	f := newFixture(t, "", func(c *Config) {
+		c.Env["KEY"] = secret.New("canary-6f1d20c9b7")
+		c.SystemPrompt = "Be brief."
+	})
+	for _, said := range []string{"words canary-6f1d20c9b7\nexit 1", "fail canary-6f1d20c9b7"} {
+		if _, err := f.run(t.Context(), f.input("t1", "r", said)); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
+	in := f.input("t2", "r", "prompted")
+	in.Notes.Place.Channel = "garden"
+	said, err := f.run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := said[len(said)-1].Text; !strings.Contains(got, "Be brief.") || !strings.Contains(got, "garden") {
+		t.Errorf("the prompt is %s", got)
+	}
+	in.Session = f.sessions["t2"]
+	if said, err = f.run(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if got := said[len(said)-1].Text; strings.Contains(got, "Be brief.") || !strings.Contains(got, "garden") {
+		t.Errorf("the next prompt is %s", got)
+	}
+}
+
+func TestCheckSaysWhatItFinds(t *testing.T) {
+	for can, want := range map[string][]string{
+		"resume image files tools": {"note: fake 7 answers, with protocol version 1: it goes on with its sessions after a restart (session/resume), takes pictures, takes files, uses tools of servers"},
+		"login": {"note: fake 7 answers, with protocol version 1: it forgets its sessions at a restart", "note: the agent may need a login, with the program itself or by a key in env; it offers: Log in (by a key)",
+			"the agent uses no tools of servers at http addresses, so it does not get these"},
+		"old": {"fault: the agent can't answer: the agent speaks version 0 of the protocol, and Parley speaks 1"},
+	} {
+		f := newFixture(t, can, func(c *Config) { c.MCP = []agent.ToolServer{{URL: "https://tools.example.com/mcp"}} })
+		found, err := f.agent.Check(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, one := range found {
+			words := one.Words
+			if one.Note {
+				words = "note: " + words
+			}
+			if one.Fault {
+				words = "fault: " + words
+			}
+			got = append(got, words)
+		}
+		same(t, can, got, want)
+	}
+	f := newFixture(t, "mute", nil)
+	late, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if found, err := f.agent.Check(late); err == nil || found != nil {
+		t.Errorf("a program that does not answer: %v, %v", found, err)
+	}
+}
+
+func TestConfigFaults(t *testing.T) {
+	c := defaults()
+	c.Env = map[string]secret.Value{"A-B": secret.New("x")}
+	c.Processes, c.Idle, c.Permissions, c.MCP = 0, 0, "maybe", []agent.ToolServer{{URL: "tools"}}
+	var keys []string
+	for _, fault := range c.Validate() {
+		keys = append(keys, fault.Field)
+	}
+	same(t, "faults", keys, []string{"command", "dir", "env", "processes", "idle", "permissions", "mcp[0].url"})
 }

@@ -23,7 +23,7 @@ const (
 	maxWords = 60
 	// lastWords bounds the end of its standard error that is an error's text, in bytes.
 	lastWords = 500
-	// restTime bounds the reading of the last output of a process, after its end.
+	// restTime is the time after the end of a process for which its output is read.
 	restTime = time.Second
 	// promptTime bounds the writing of a request, which may have files, and replyTime that of any other message.
 	promptTime = time.Minute

@@ -8,7 +8,7 @@ import (
 )
 
 // endTime bounds the wait for a program that is to end because its input has ended.
-const endTime = 2 * time.Second
+const endTime = 500 * time.Millisecond
 
 // pool has the processes of an agent, one for each thread. It may be used concurrently.
 type pool struct {
@@ -139,6 +139,7 @@ func (p *pool) drop(one *process) {
 		one.conn.kill()
 		<-one.conn.done
 	}
+	one.clean()
 	if known {
 		p.gone()
 	}

@@ -144,7 +144,7 @@ func (p *process) initialize(ctx context.Context) error {
 		return err
 	}
 	if spoken := string(p.info.ProtocolVersion); spoken != fmt.Sprint(version) {
-		return fmt.Errorf("it speaks version %s of the protocol, and Parley speaks %d", remote.Plain(cmp.Or(spoken, "?"), 20), version)
+		return p.agent.client.Rejected(fmt.Sprintf("the agent speaks version %s of the protocol, and Parley speaks %d", remote.Plain(cmp.Or(spoken, "?"), 20), version), "")
 	}
 	return nil
 }

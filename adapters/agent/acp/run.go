@@ -57,7 +57,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	open := p.open
 	a.pool.give(p, r.prompt != nil || r.session == "" || r.isEnded())
 	if open != nil {
-		go a.attend(p, open, input)
+		go a.attend(context.WithoutCancel(ctx), p, open, input)
 	}
 	if errors.Is(err, errCancelled) {
 		return context.Cause(ctx)
@@ -113,6 +113,10 @@ func (r *run) resume(ctx context.Context) (answered bool, err error) {
 	}
 	if resume == nil || !resume.Answered || open.run != resume.RunID {
 		return false, r.abandon(ctx, open)
+	}
+	if err := turn.Prove(ctx); err != nil { // the next attempt decides
+		r.open = open
+		return false, err
 	}
 	r.prompt = open
 	return false, r.decide(resume.Option)
@@ -217,7 +221,7 @@ func (r *run) take(m message) error {
 	return nil
 }
 
-// abandon cancels a prompt whose answer nobody wants, and waits for its end. It fails if the prompt does not end in time; then the process is of no
+// abandon cancels a prompt that nobody needs any more, and waits for its end. It fails if the prompt does not end in time; then the process is of no
 // more use.
 func (p *process) abandon(ctx context.Context, open *prompt) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), p.agent.patience, errSilent)
@@ -247,7 +251,7 @@ func (p *process) abandon(ctx context.Context, open *prompt) error {
 }
 
 // attend waits until people have decided on a prompt that waits, and cancels it if they will not.
-func (a *Agent) attend(p *process, open *prompt, input assembly.Input) {
+func (a *Agent) attend(ctx context.Context, p *process, open *prompt, input assembly.Input) {
 	late := time.NewTimer(a.config.AnswerWithin)
 	defer late.Stop()
 	looks := time.NewTicker(a.look)
@@ -277,7 +281,7 @@ func (a *Agent) attend(p *process, open *prompt, input assembly.Input) {
 			return
 		case misses >= maxMisses && a.pool.unopen(p):
 			p.open = nil
-			err := p.abandon(context.Background(), open)
+			err := p.abandon(ctx, open)
 			a.pool.give(p, err != nil)
 			return
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // Variable is the environment variable that makes a test's binary the program. Its value lists the abilities of the program: "resume", "load", "image",
-// "files", "modes", "options", "login", "old", "mute" or none of them.
+// "files", "modes", "options", "login", "old", "mute", "stays" after the end of
+// its input, or none of them.
 const Variable = "PARLEY_ACP_FAKE"
 
 // Main is called by a test's TestMain. It does not return if the process is the program.
@@ -66,6 +67,9 @@ func (p *program) serve() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
+		if err != nil && slices.Contains(p.can, "stays") {
+			select {}
+		}
 		if err != nil {
 			return
 		}
@@ -300,6 +304,12 @@ func (p *program) prompt(params json.RawMessage) any {
 		case "mode":
 			p.current["mode"] = rest
 			p.update(map[string]any{"sessionUpdate": "current_mode_update", "currentModeId": rest})
+		case "hold": // until a cancel, unless the file is there from an earlier time
+			if _, err := os.Stat(rest); err != nil {
+				_ = os.WriteFile(rest+".new", fmt.Append(nil, os.Getpid()), 0o600)
+				_ = os.Rename(rest+".new", rest)
+				<-p.cancels
+			}
 		case "pid":
 			say(fmt.Sprint(os.Getpid()))
 		case "child": // of the program, in its group

@@ -15,11 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"parley/adapters/agent/acp/acptest"
 	"parley/adapters/browsertest"
 )
 
 // TestMain runs the command instead of the tests if PARLEY_COMMAND is set.
 func TestMain(m *testing.M) {
+	acptest.Main()
 	systemConfig = os.Getenv("PARLEY_SYSTEM_CONFIG") // that of this machine is no test's
 	if os.Getenv("PARLEY_COMMAND") != "" {
 		Main()
