@@ -20,6 +20,7 @@ import (
 	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/stream"
+	"parley/ingest/trace"
 )
 
 // Of the promises of agenttest, those about framing, refusals, broken streams, lost connections, hangs, floods, secrets, notes and outdated inputs have their
@@ -648,4 +649,16 @@ func TestConfigFaults(t *testing.T) {
 		keys = append(keys, fault.Field)
 	}
 	same(t, "faults", keys, []string{"command", "dir", "env", "processes", "idle", "permissions", "mcp[0].url"})
+}
+
+// TestThePromptHasItsPlaceInATrace checks the key that the protocol reserves for it.
+func TestThePromptHasItsPlaceInATrace(t *testing.T) {
+	f := newFixture(t, "", nil)
+	place, _ := trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03")
+	for want, ctx := range map[string]context.Context{place.String() + ".": trace.With(t.Context(), place), ".": t.Context()} {
+		said, err := f.run(ctx, f.input("t"+want, "r"+want, "place"))
+		if err != nil || len(said) == 0 || said[len(said)-1].Text != want {
+			t.Errorf("%v %v, want %q", said, err, want)
+		}
+	}
 }

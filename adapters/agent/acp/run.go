@@ -11,6 +11,7 @@ import (
 	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/ingest/stream"
+	"parley/ingest/trace"
 )
 
 const (
@@ -149,7 +150,11 @@ func (r *run) begin(ctx context.Context) error {
 		return r.fault("session/prompt", err)
 	}
 	p := &prompt{calls: map[string]*call{}}
-	p.id, p.sent = r.request("session/prompt", map[string]any{"sessionId": r.session, "prompt": blocks}, func() error { return turn.Prove(ctx) })
+	params := map[string]any{"sessionId": r.session, "prompt": blocks}
+	if place := trace.From(ctx); !place.IsZero() {
+		params["_meta"] = map[string]string{"traceparent": place.String()} // https://agentclientprotocol.com/protocol/extensibility
+	}
+	p.id, p.sent = r.request("session/prompt", params, func() error { return turn.Prove(ctx) })
 	if p.id == "" {
 		return <-p.sent
 	}

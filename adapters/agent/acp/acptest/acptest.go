@@ -236,6 +236,7 @@ func (p *program) prompt(params json.RawMessage) any {
 			Data                            string
 			Resource                        struct{ Text, Blob string }
 		}
+		Meta struct{ Traceparent string } `json:"_meta"`
 	}
 	_ = json.Unmarshal(params, &in)
 	last, kinds := "", []string{}
@@ -292,6 +293,8 @@ func (p *program) prompt(params json.RawMessage) any {
 		case "prompted":
 			raw, _ := json.Marshal(in.Prompt)
 			say(string(raw))
+		case "place": // in a trace
+			say(in.Meta.Traceparent + ".")
 		case "env":
 			env := os.Environ()
 			slices.Sort(env)
