@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,16 +25,14 @@ tracing: {otlp: "` + c.URL + `", headers: {X-Api-Key: ` + collectorKey + `}` + m
 
 const collectorKey = "canary-collector-51c7ae"
 
-// tree returns the names of the spans of a trace, each indented below its parent, in the order of their begins. A span whose parent is
+// tree returns the names of the spans of a trace, each indented below its parent, in the order of their begins and names. A span whose parent is
 // missing is at the top.
 func tree(spans []tracestest.Span, trace string) string {
 	var b strings.Builder
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(a, b tracestest.Span) int {
-		if a.Begun != b.Begun {
-			return int(int64(a.Begun) - int64(b.Begun))
-		}
-		return strings.Compare(a.Name, b.Name)
+		const ms = 1e6 // the store has no smaller unit
+		return cmp.Or(cmp.Compare(a.Begun/ms, b.Begun/ms), strings.Compare(a.Name, b.Name))
 	})
 	var below func(parent, indent string)
 	below = func(parent, indent string) {
