@@ -18,13 +18,15 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 	"parley/ingest/stream"
+	"parley/ingest/trace"
 )
 
 // toolbox has the tool "look", and notes its calls.
 type toolbox struct {
-	mu    sync.Mutex
-	calls []string     // "key arguments"
-	do    func(string) // is called during a call, with its arguments; nil for nothing
+	mu     sync.Mutex
+	calls  []string      // "key arguments"
+	places []trace.Place // of the calls
+	do     func(string)  // is called during a call, with its arguments; nil for nothing
 }
 
 // Offered implements turn.Tools.
@@ -33,9 +35,9 @@ func (*toolbox) Offered(context.Context, *runs.Run) ([]runinput.Tool, []string) 
 }
 
 // Call implements turn.Tools.
-func (b *toolbox) Call(_ context.Context, _ *runs.Run, key string, call runinput.Call) (string, error) {
+func (b *toolbox) Call(ctx context.Context, _ *runs.Run, key string, call runinput.Call) (string, error) {
 	b.mu.Lock()
-	b.calls = append(b.calls, key+" "+call.Arguments)
+	b.calls, b.places = append(b.calls, key+" "+call.Arguments), append(b.places, trace.From(ctx))
 	b.mu.Unlock()
 	if b.do != nil {
 		b.do(call.Arguments)

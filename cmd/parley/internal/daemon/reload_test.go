@@ -163,7 +163,7 @@ func TestReloadOfRestartSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	added := ""
-	for i, line := range []string{"store: sqlite:data/another.db\n", "attachments: {max_bytes: 1MiB}\n"} {
+	for i, line := range []string{"store: sqlite:data/another.db\n", "attachments: {max_bytes: 1MiB}\n", "tracing: {otlp: 'http://127.0.0.1:1'}\n"} {
 		added += line
 		h.change("parley.yaml", string(raw)+added)
 		if h.warnings("restart") != i+1 {

@@ -34,8 +34,10 @@ func (t *Traces) Recorded(p *envelopes.Pending, r record.Result) {
 	if !o.Sampled {
 		return
 	}
-	recorded := m.CreatedAt
-	accepted := earlier(p.AcceptedAt, recorded)
+	recorded, accepted := t.Now(), p.AcceptedAt
+	if accepted.IsZero() || !accepted.Before(m.CreatedAt) { // one transaction has done both
+		accepted = recorded
+	}
 	received := earlier(p.Envelope.ReceivedAt, accepted)
 	about := slices.Concat(
 		[]attribute.KeyValue{
