@@ -420,6 +420,15 @@ func TestAQuestionThatNobodyAnswersIsCancelled(t *testing.T) {
 	f := newFixture(t, "", func(c *Config) { c.Processes = 1 })
 	ask(f)
 	same(t, "the next run", f.answer("t1", "recall"), "1 before")
+	f = newFixture(t, "resume", func(c *Config) { c.Processes = 1 })
+	f.agent.patience = 100 * time.Millisecond
+	pid := f.answer("t1", "pid")
+	if _, err := f.run(t.Context(), f.input("t1", "asks", "ask c1 rm\ndeaf")); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.answer("t1", "recall\npid"); !strings.HasPrefix(got, "2 before") || strings.HasSuffix(got, pid) {
+		t.Errorf("after a program that hears no cancel: %q, and the old process was %s", got, pid)
+	}
 	for name, end := range map[string]func(*fixture){
 		"closed":        func(f *fixture) { f.mu.Lock(); f.closed["asks"] = true; f.mu.Unlock() },
 		"answer_within": func(f *fixture) {},

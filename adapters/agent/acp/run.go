@@ -101,8 +101,8 @@ func (r *run) resume(ctx context.Context) (answered bool, err error) {
 	open, resume := r.open, r.input.Resume
 	r.open = nil
 	if resume != nil && resume.Answered && isOurs(resume.Details) && (open == nil || open.run != resume.RunID) {
-		if open != nil {
-			r.abandon(ctx, open)
+		if open != nil && r.abandon(ctx, open) != nil {
+			r.kill()
 		}
 		if err := r.answer.Text(closed); err != nil {
 			return true, err
@@ -113,7 +113,12 @@ func (r *run) resume(ctx context.Context) (answered bool, err error) {
 		return false, nil
 	}
 	if resume == nil || !resume.Answered || open.run != resume.RunID {
-		return false, r.abandon(ctx, open)
+		if r.abandon(ctx, open) == nil {
+			return false, nil
+		}
+		r.kill() // this run gets a new process
+		<-r.done
+		return false, r.process.begin(ctx)
 	}
 	if err := turn.Prove(ctx); err != nil { // the next attempt decides
 		r.open = open

@@ -72,6 +72,20 @@ func TestKillsDuringPrompts(t *testing.T) {
 			if failed := parley(t, dir, "runs", "--failed"); !strings.Contains(failed.stdout, "interrupted after it had used a tool") {
 				t.Errorf("the run of the tool has not failed: %s%s", failed.stdout, failed.stderr)
 			}
+			if got := says("ask c2 rm"); !strings.HasPrefix(got, "May I do this (execute)?") {
+				t.Errorf("a permission: %q", got)
+			}
+			if err := daemon.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = daemon.cmd.Wait() // killed by the test
+			begin()
+			if got := says("1"); !strings.HasPrefix(got, "I was restarted while I waited") {
+				t.Errorf("a decision after a kill: %q", got)
+			}
+			if got := says("recall"); got != "7 before" {
+				t.Errorf("at last: %q", got)
+			}
 			daemon.signal(os.Interrupt)
 			daemon.end()
 		})
