@@ -32,11 +32,11 @@ func (p Place) IsZero() bool { return p.Trace == [16]byte{} }
 // ID returns the id of the trace, in hexadecimal.
 func (p Place) ID() string { return hex.EncodeToString(p.Trace[:]) }
 
-// String returns the value of Header for the place. The trace's id is random, as its third flag says.
+// String returns the value of Header for the place. It leaves out the flag of random ids, for which many programs refuse the value.
 func (p Place) String() string {
-	flags := "-02"
+	flags := "-00"
 	if p.Sampled {
-		flags = "-03"
+		flags = "-01"
 	}
 	return "00-" + p.ID() + "-" + hex.EncodeToString(p.Span[:]) + flags
 }

@@ -663,7 +663,7 @@ func TestConfigFaults(t *testing.T) {
 // TestThePromptHasItsPlaceInATrace checks the key that the protocol reserves for it.
 func TestThePromptHasItsPlaceInATrace(t *testing.T) {
 	f := newFixture(t, "", nil)
-	place, _ := trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03")
+	place, _ := trace.Parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	for want, ctx := range map[string]context.Context{place.String() + ".": trace.With(t.Context(), place), ".": t.Context()} {
 		said, err := f.run(ctx, f.input("t"+want, "r"+want, "place"))
 		if err != nil || len(said) == 0 || said[len(said)-1].Text != want {

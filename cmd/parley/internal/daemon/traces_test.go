@@ -101,9 +101,9 @@ func TestTraceOfAMention(t *testing.T) {
     deliver post
 `)
 	failed, answered, turn := spanOf(t, spans, "chat m", 1), spanOf(t, spans, "chat m", 2), spanOf(t, spans, "turn helper", 1)
-	same(t, first.place, "00-"+root.Trace+"-"+failed.ID+"-03")
-	same(t, second.place, "00-"+root.Trace+"-"+answered.ID+"-03")
-	same(t, tools.place.Load().(string), "00-"+root.Trace+"-"+spanOf(t, spans, "execute_tool weather", 1).ID+"-03")
+	same(t, first.place, "00-"+root.Trace+"-"+failed.ID+"-01")
+	same(t, second.place, "00-"+root.Trace+"-"+answered.ID+"-01")
+	same(t, tools.place.Load().(string), "00-"+root.Trace+"-"+spanOf(t, spans, "execute_tool weather", 1).ID+"-01")
 	for key, want := range map[string]string{
 		"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.provider.name": "openai", "gen_ai.agent.name": "helper",
 		"parley.workspace": "acme", "parley.outcome": "answered", "parley.run": second.run,
@@ -185,7 +185,7 @@ func TestCallersOfTheAPIContinueTheirTraces(t *testing.T) {
 	spans := c.Await(t, has("deliver copy", 1))
 	same(t, tree(spans, sampled), "message web\n  durable\n  recorded\n  turn helper\n    chat m !gen_ai.first_token\n    deliver copy\n")
 	same(t, spanOf(t, spans, "message web", 1).Parent, "b7ad6b7169203331")
-	same(t, <-places, "00-"+sampled+"-"+spanOf(t, spans, "deliver copy", 1).ID+"-03")
+	same(t, <-places, "00-"+sampled+"-"+spanOf(t, spans, "deliver copy", 1).ID+"-01")
 	same(t, len(spans), 6)
 
 	send("acme", `{"content":"four","metadata":{`+crmSays+`},"to":{"channel":"`+room+`"},"mentioned":true}`, "00-"+sampled+"-b7ad6b7169203331-01")

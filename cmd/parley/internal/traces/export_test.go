@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/propagation"
+	api "go.opentelemetry.io/otel/trace"
 
 	"parley/assembly"
 	"parley/assembly/turn"
@@ -105,6 +107,18 @@ func TestAsk(t *testing.T) {
 	defer redirect.Close()
 	if err := traces.Ask(t.Context(), settings(redirect.URL)); err == nil || taken.Load() != 0 {
 		t.Errorf("%v, and %d requests at the other address", err, taken.Load())
+	}
+}
+
+// TestOthersReadPlaces checks that OpenTelemetry's own reader finds the place of a call.
+func TestOthersReadPlaces(t *testing.T) {
+	made, _ := open(t, settings("http://127.0.0.1:1"), new(store))
+	ctx, header := made.RunBegins(t.Context(), newRun(), time.Now()), http.Header{}
+	place := trace.From(ctx)
+	trace.SetHeader(ctx, header)
+	read := api.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), propagation.HeaderCarrier(header)))
+	if read.TraceID() != place.Trace || read.SpanID() != place.Span || !read.IsSampled() {
+		t.Errorf("%v is read as %v", header, read)
 	}
 }
 
