@@ -408,6 +408,22 @@ func TestPermissionsCanBeDenied(t *testing.T) {
 	same(t, "answer", f.answer("t1", "ask c1 rm"), "asked no. ")
 }
 
+// TestAnAllowedToolMayTakeLong proves that first_byte does not bound the silence after a decision.
+func TestAnAllowedToolMayTakeLong(t *testing.T) {
+	f := newFixture(t, "", nil)
+	said, err := f.run(t.Context(), f.input("t1", "asks", "ask c1 rm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.agent.config.FirstByte = time.Nanosecond
+	in := f.input("t1", "answers", "Allow")
+	in.Resume = &assembly.Resume{RunID: "asks", Details: said[len(said)-1].Details, Answered: true, Option: "yes"}
+	if said, err = f.run(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "answer", agenttest.Texts(said, stream.Answer), []string{"asked yes. "})
+}
+
 // TestAQuestionThatNobodyAnswersIsCancelled by the thread's next run, after it was closed, and after answer_within.
 func TestAQuestionThatNobodyAnswersIsCancelled(t *testing.T) {
 	ask := func(f *fixture) {

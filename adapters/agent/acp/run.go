@@ -177,7 +177,11 @@ func (r *run) follow(ctx context.Context) error {
 	}
 	waiting, silent := context.WithCancelCause(ctx)
 	defer silent(nil)
-	first := time.AfterFunc(r.agent.config.FirstByte, func() { silent(errSilent) })
+	bound := r.agent.config.FirstByte
+	if len(r.prompt.calls) > 0 { // people have allowed a call, which may take long
+		bound = r.agent.config.Timeout
+	}
+	first := time.AfterFunc(bound, func() { silent(errSilent) })
 	defer first.Stop()
 	raw, err := r.await(waiting, r.prompt.id, r.prompt.sent, func(m message) error {
 		first.Stop()
