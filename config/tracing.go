@@ -13,7 +13,7 @@ import (
 	"parley/ingest/event"
 )
 
-// Tracing says where traces go. Variables of the environment, as OpenTelemetry names them, have what a file does not set; see
+// Tracing names the collector of traces. The environment, with the variables of OpenTelemetry, completes the settings of a file; see
 // Config.Traces.
 type Tracing struct {
 	// OTLP is the base address of a collector that speaks OTLP over HTTP; empty for that of the environment.
@@ -28,7 +28,7 @@ type Tracing struct {
 	Link string `yaml:"link"`
 }
 
-// TraceMark stands for the id of a trace in Tracing.Link.
+// TraceMark is the place of the id of a trace in Tracing.Link.
 const TraceMark = "{trace}"
 
 // headerName is the form of the name of a header.
