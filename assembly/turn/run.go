@@ -90,7 +90,7 @@ var errTimeout = errors.New("the agent did not answer in time")
 func (a *attempt) ask(running, asking context.Context) error {
 	if len(a.run.Messages) == 0 {
 		if a.run.Taken {
-			a.abandon(running, a.claim.Thread, a.profile)
+			a.abandon(running, a.claim.Thread, a.profile, a.run.ID)
 		}
 		return ErrWithdrawn
 	}
@@ -390,7 +390,7 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 func (a *attempt) await(ctx context.Context, pause time.Duration) error {
 	until := a.run.BegunAt.Add(a.profile.AnswerWithin)
 	if !until.After(a.Now()) {
-		a.abandon(ctx, a.claim.Thread, a.profile)
+		a.abandon(ctx, a.claim.Thread, a.profile, a.run.ID)
 		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
 	}
 	a.asked.usage.Finish = runs.AnswersLater

@@ -253,7 +253,7 @@ type Parts struct {
 type Runner struct {
 	Parts
 	works sync.Map // *going by thread: the runs that this node works on
-	left  sync.Map // threads whose run was stopped while its agent's server alone worked on it
+	left  sync.Map // ids of runs, by thread, that were stopped while this node made no attempt
 }
 
 // New returns a Runner that runs no turns yet; see Serve.
@@ -286,8 +286,8 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	if !ok {
 		return false, work.ErrWaits // for its heir, or for a node that has the agent
 	}
-	if _, left := r.left.LoadAndDelete(c.Thread); left {
-		r.abandon(ctx, c.Thread, profile)
+	if run, left := r.left.LoadAndDelete(c.Thread); left {
+		r.abandon(ctx, c.Thread, profile, run.(string))
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -326,7 +326,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
 		next, err := r.Runs.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{Interruptible: interruptible})
 		if err == nil && next.IsZero() && run.Taken {
-			r.abandon(ctx, c.Thread, profile)
+			r.abandon(ctx, c.Thread, profile, run.ID)
 		}
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
 		return err == nil && next.IsZero(), err
@@ -370,7 +370,7 @@ func (r *Runner) each(run *runs.Run) bool {
 func (r *Runner) Recorded(c *work.Claim, agent string, result record.Result) {
 	report(c, agent, result)
 	if result.Stopped != "" && currentRun.Get(c) == nil {
-		r.leave(agent, c.Thread)
+		r.leave(agent, c.Thread, result.Stopped)
 	}
 	if result.Told {
 		r.Outbox.Posted(c, nil)

@@ -19,7 +19,7 @@ func (r *Runner) Stop(ctx context.Context, run string, notice outbox.Notice) err
 	if g, ok := r.works.Load(stopped.Thread); ok {
 		g.(*going).stop(run)
 	} else {
-		r.leave(stopped.Agent, stopped.Thread)
+		r.leave(stopped.Agent, stopped.Thread, run)
 	}
 	r.Work.Tell(stopped.Owner, work.Turns, stopped.Agent, stopped.Thread)
 	r.Work.Wake(work.Turns, stopped.Agent, stopped.Thread)
@@ -27,31 +27,34 @@ func (r *Runner) Stop(ctx context.Context, run string, notice outbox.Notice) err
 	return nil
 }
 
-// leave lets a worker tell the server of an agent that nobody wants the answer of a thread's run, for which no attempt is being made.
-func (r *Runner) leave(agent string, thread int64) {
+// leave lets a worker tell the server of an agent that nobody wants the answer of a stopped run, for which this node makes no attempt.
+func (r *Runner) leave(agent string, thread int64, run string) {
 	if r.Agents == nil { // it stops runs and makes none
 		return
 	}
 	if profile, ok := r.Agents.Profile(agent); ok {
 		if _, works := profile.Agent.(WorksOn); works {
-			r.left.Store(thread, true)
+			r.left.Store(thread, run)
 			r.Work.Wake(work.Turns, agent, thread)
 		}
 	}
 }
 
-// abandon tells an agent's server that nobody wants the answer of a thread's last run.
-func (r *Runner) abandon(ctx context.Context, thread int64, profile Profile) {
+// abandon tells an agent's server that nobody wants the answer of a run. The thread may have a later one, which goes on.
+func (r *Runner) abandon(ctx context.Context, thread int64, profile Profile, run string) {
 	worker, ok := profile.Agent.(WorksOn)
 	if !ok {
 		return
 	}
 	sessions, err := r.Runs.Sessions(ctx, thread, profile.ID)
+	if err == nil {
+		run, err = r.Runs.AgentID(ctx, thread, run)
+	}
 	if err != nil {
 		r.Log.Warn("the agent is not told that its work is not wanted", "agent", profile.ID, "thread", thread, "err", err)
 		return
 	}
-	worker.Abandon(ctx, sessions)
+	worker.Abandon(ctx, run, sessions)
 }
 
 // verify cancels the run that this node works on in a thread if another node has ended it.

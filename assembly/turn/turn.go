@@ -42,9 +42,9 @@ type KeepsSessions interface {
 }
 
 // WorksOn is implemented by an Agent of KeepsSessions whose server works on after ErrLater. Abandon tells the server that nobody wants
-// the work of the last run in these sessions, which may have ended. It is called while no Run is for their thread.
+// the work of a run, which may have ended, if it is the last one in one of these sessions. It is called while no Run is for their thread.
 type WorksOn interface {
-	Abandon(ctx context.Context, sessions []string)
+	Abandon(ctx context.Context, run string, sessions []string)
 }
 
 // OffersChoices is implemented by an Agent with settings that people may choose in a thread, such as its model. It gets Choices and Offer of

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,10 +37,12 @@ func (w *worker) Run(ctx context.Context, input assembly.Input, emit func(stream
 	return w.agent.Run(ctx, input, emit)
 }
 
-func (w *worker) Abandon(_ context.Context, sessions []string) {
+func (w *worker) Abandon(_ context.Context, run string, sessions []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.abandoned = append(w.abandoned, sessions...)
+	for _, session := range sessions {
+		w.abandoned = append(w.abandoned, run+" "+session)
+	}
 }
 
 // works is an attempt that ends with its context, while the server works on.
@@ -121,11 +122,12 @@ func TestAnAgentThatWorksOnIsStopped(t *testing.T) {
 			d.asks("1", "one")
 			pass(time.Minute + time.Second)
 			same(t, name+": before", d.outcomes(), []turn.Outcome{turn.Awaited})
+			run := d.running()
 			end(d)
 			pass(time.Second)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if len(w.abandoned) != 1 || !strings.HasPrefix(w.abandoned[0], "of ") {
+			if len(w.abandoned) != 1 || w.abandoned[0] != run+" of "+run {
 				t.Errorf("%s: told %q", name, w.abandoned)
 			}
 		})

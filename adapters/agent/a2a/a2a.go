@@ -144,9 +144,9 @@ func (l *later) Pause() time.Duration { return l.pause }
 const cancelTimeout = 2 * time.Second
 
 // Abandon implements turn.WorksOn.
-func (a *Agent) Abandon(ctx context.Context, sessions []string) {
+func (a *Agent) Abandon(ctx context.Context, run string, sessions []string) {
 	for _, kept := range sessions {
-		if s := readSession(kept); s.Task != "" {
+		if s := readSession(kept); s.Task != "" && s.Run == run {
 			a.cancel(ctx, s.Task)
 		}
 	}

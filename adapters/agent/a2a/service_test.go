@@ -379,8 +379,11 @@ func TestNobodyWantsTheAnswer(t *testing.T) {
 			if calls := strings.Join(s.calls, " "); calls != want || !errors.Is(err, cause) {
 				t.Errorf("%v: %s, %v", cause, calls, err)
 			}
-			s.agent().Abandon(t.Context(), []string{m.session, "", "{}"})
-			if got := s.params[len(s.params)-1]["id"]; s.calls[len(s.calls)-1] != "tasks/cancel" || got != "t1" {
+			before := len(s.calls)
+			for _, run := range []string{"run-0", "run-1"} { // a later run has another task
+				s.agent().Abandon(t.Context(), run, []string{m.session, "", "{}"})
+			}
+			if got := s.params[len(s.params)-1]["id"]; s.calls[len(s.calls)-1] != "tasks/cancel" || got != "t1" || len(s.calls) != before+1 {
 				t.Errorf("%v of %v", s.calls, got)
 			}
 		}
