@@ -134,9 +134,9 @@ type Input struct {
 	// Untake takes Take back: the agent has refused the run.
 	Untake func() error
 	// Session is the text that the agent has kept about its conversation of the thread; empty for a new conversation.
-	// KeepSession keeps it durably for later runs, and "" keeps nothing. Only an agent of turn.KeepsSessions has them.
+	// KeepSession keeps it durably for later runs, and "" keeps nothing. With take, the same step does what Take does. Only an agent of turn.KeepsSessions has them.
 	Session     string
-	KeepSession func(session string) error
+	KeepSession func(session string, take bool) error
 	// Asking reports whether the run has ended with a question that people may still answer. An agent that waits for them calls it now and
 	// then. Only an agent of turn.KeepsSessions has it.
 	Asking func() (bool, error)

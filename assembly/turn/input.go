@@ -78,8 +78,8 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 			return input, err
 		}
 		input.Asking = func() (bool, error) { return a.Runs.IsAsking(context.WithoutCancel(ctx), a.run.ID) }
-		input.KeepSession = func(session string) error {
-			return a.Runs.KeepSession(context.WithoutCancel(ctx), &a.claim.Claim, a.run, input.ThreadID, session)
+		input.KeepSession = func(session string, take bool) error {
+			return a.Runs.KeepSession(context.WithoutCancel(ctx), &a.claim.Claim, a.run, input.ThreadID, session, take)
 		}
 	}
 	if _, works := a.profile.Agent.(WorksOn); works && a.Tokens != nil {

@@ -17,7 +17,7 @@ type talker struct {
 
 func (t talker) Run(_ context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	t.sessions <- input.Session
-	if err := input.KeepSession(input.Session + "+"); err != nil {
+	if err := input.KeepSession(input.Session+"+", false); err != nil {
 		return err
 	}
 	return emit(stream.Message{Type: stream.Answer, Text: "ok"})

@@ -27,10 +27,7 @@ func (w *worker) KeepsSessions() {}
 
 func (w *worker) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	if !input.Taken {
-		if err := input.KeepSession("of " + input.RunID); err != nil {
-			return err
-		}
-		if err := input.Take(); err != nil {
+		if err := input.KeepSession("of "+input.RunID, true); err != nil {
 			return err
 		}
 	}

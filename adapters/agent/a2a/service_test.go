@@ -111,8 +111,12 @@ func (s *service) runIn(t *testing.T, ctx context.Context, m *memory, change fun
 	agent := s.agent()
 	input := agenttest.Hello()
 	input.Session = m.session
-	input.KeepSession = func(session string) error { m.session = session; return nil }
-	input.Take = func() error { m.taken++; return nil }
+	input.KeepSession = func(session string, take bool) error {
+		if m.session = session; take {
+			m.taken++
+		}
+		return nil
+	}
 	if change != nil {
 		change(&input)
 	}
@@ -421,6 +425,13 @@ func TestFaults(t *testing.T) {
 			agenttest.Write(w, events(piece("a", text(strings.Repeat("x", 64<<10)), true)))
 		}
 	}
+	names := func(w http.ResponseWriter, r *http.Request) {
+		streams(begun)(w, r)
+		for i := range 10 {
+			agenttest.Write(w, events(piece(fmt.Sprint(i, strings.Repeat("x", 1<<20)), "", false)))
+		}
+		agenttest.Write(w, events(status("completed", "Done.")))
+	}
 	for name, c := range map[string]struct {
 		begin     http.HandlerFunc
 		permanent bool
@@ -434,6 +445,9 @@ func TestFaults(t *testing.T) {
 		"an error about the params":    {refuses(-32602), true, "error -32602"},
 		"an error of its own":          {refuses(-32603), false, "error -32603"},
 		"a gigabyte":                   {flood, false, "max_bytes"},
+		"ten megabytes of names":       {names, false, "max_bytes"},
+		"parts without end":            {streams(begun, piece("a", strings.Repeat(`{},`, 1<<17)+`{}`, false), piece("a", strings.Repeat(`{},`, 1<<17)+`{}`, true)), true, "parts"},
+		"a long id":                    {streams(strings.ReplaceAll(begun, "t1", strings.Repeat("t", 1001))), true, "more than 1000 bytes"},
 		"a result that is no object":   {streams(`"done"`), false, "invalid event"},
 		"a stream of another protocol": {func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, "data: [1]\n\n") }, false, "invalid event"},
 	} {
@@ -476,6 +490,61 @@ func TestAServiceThatRepeats(t *testing.T) {
 			t.Error(text)
 		}
 	})
+}
+
+// TestTokensInWordsForPeople are hidden: a service may fail with the words of its request.
+func TestTokensInWordsForPeople(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		token := "parley-push-" + strings.Repeat("0123456789abcdef", 4)
+		s := &service{card: streaming, scripts: map[string][]http.HandlerFunc{"message/stream": {streams(begun, status("failed", "no "+token+" "+agenttest.Canary))}}}
+		_, err := s.run(t, new(memory), nil)
+		if fault, ok := errors.AsType[*remote.Error](err); !ok || fault.Sentence() != "The agent could not do this: no [secret] [secret]" {
+			t.Errorf("%+v", err)
+		}
+	})
+}
+
+// TestDeepData shows data without indents if it is deep: the spaces would be longer than any answer.
+func TestDeepData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const levels = 5000
+		data := strings.Repeat("[", levels) + strings.Repeat("]", levels)
+		s := &service{card: streaming, scripts: map[string][]http.HandlerFunc{"message/stream": {streams(begun, piece("a", `{"kind":"data","data":`+data+`}`, false), status("completed", ""))}}}
+		got, err := s.run(t, new(memory), nil)
+		if answer := of(got, "ANSWER"); err != nil || len(answer) != 1 || strings.Count(answer[0], "[\n") != levels-1 {
+			t.Errorf("%d answers, %v", len(answer), err)
+		}
+	})
+}
+
+// TestALastLook reads the whole task after a lost stream. A service that refuses to tell it leaves the answer so far; one that tells too
+// much, or of another task, leaves none, since pieces may be missing.
+func TestALastLook(t *testing.T) {
+	working := task("working", "", made("a", text("One")))
+	for name, c := range map[string]struct {
+		last http.HandlerFunc
+		ok   bool
+	}{
+		"it is forgotten":  {refuses(-32001), true},
+		"it is too long":   {answers(task("completed", "", made("a", text(strings.Repeat("x", 5<<20))))), false},
+		"it is another":    {answers(strings.ReplaceAll(task("completed", "", made("a", text("Yours"))), "t1", "t2")), false},
+		"it has an order":  {answers(task("completed", "", made("b", text("Two")), made("a", text("One")))), true},
+		"it is as before":  {answers(task("completed", "", made("a", text("One")), made("b", text("Two")))), true},
+		"it is not spoken": {http.NotFound, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{card: streaming, scripts: map[string][]http.HandlerFunc{
+				"message/stream":    {streams(begun, piece("a", text("One"), false))},
+				"tasks/get":         {answers(working), c.last},
+				"tasks/resubscribe": {streams(piece("b", text("Two"), false), status("completed", ""))},
+			}}
+			got, err := s.run(t, new(memory), nil)
+			answer := strings.Join(of(got, "ANSWER"), "")
+			if (err == nil) != c.ok || (answer != "") != c.ok || c.ok && (!strings.Contains(answer, "One") || !strings.Contains(answer, "Two")) {
+				t.Errorf("%s: %.100q, %.300v", name, answer, err)
+			}
+		})
+	}
 }
 
 // TestAServiceThatForgets has no task of an earlier attempt any more. It is not asked twice.

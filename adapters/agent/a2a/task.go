@@ -25,6 +25,12 @@ const (
 	longestPause = 15 * time.Second
 	// An attempt that ends while the task works is followed by the next one after a part of the task's age.
 	shortestRest, longestRest, restOfAge = 15 * time.Second, 10 * time.Minute, 8
+	// maxParts bounds the artifacts of a task with their parts. It is more than the tokens of any model's answer.
+	maxParts = 1 << 18
+	// maxID bounds the id of a task or a context, in bytes.
+	maxID = 1000
+	// maxDepth bounds the depth of data whose lines are indented: their spaces grow with its square.
+	maxDepth = 100
 	// maxSaid bounds the words of an agent that has ended without an answer, in characters.
 	maxSaid = 500
 )
@@ -47,6 +53,7 @@ type run struct {
 	list   []*made        // in the order of their begin
 	place  map[string]int // of each in list, by its id
 	held   int            // bytes of all
+	pieces int            // number of them with their parts
 	shown  int            // number of artifacts in the answer so far
 	astray bool           // the answer so far is not the beginning of the artifacts
 	gap    bool           // changes may be missing since the last look at the whole task
@@ -263,6 +270,9 @@ func (r *run) know(task, context string) error {
 	if task == "" && !r.ended {
 		return r.agent.client.Invalid("the agent named no task", nil)
 	}
+	if len(task) > maxID || len(context) > maxID {
+		return r.agent.client.Ended(fmt.Sprintf("the agent sent an id of more than %d bytes", maxID), "")
+	}
 	before := r.kept
 	r.id, r.kept = task, session{Context: cmp.Or(context, before.Context), Task: task, Run: r.input.RunID, Since: time.Now().Unix()}
 	if task == "" {
@@ -271,10 +281,7 @@ func (r *run) know(task, context string) error {
 	if r.input.KeepSession == nil || task == "" && r.kept == before {
 		return nil
 	}
-	if err := r.input.KeepSession(r.kept.String()); err != nil || task == "" {
-		return err
-	}
-	return r.input.Take()
+	return r.input.KeepSession(r.kept.String(), task != "")
 }
 
 // report takes a status. The words of a status while the task works are an UPDATE.
@@ -298,35 +305,48 @@ func (r *run) report(s *status) error {
 	return r.answer.Say(stream.Message{Type: stream.Update, Text: text})
 }
 
-// size returns the bytes of the parts that are held.
-func size(parts []part) (n int) {
-	for _, p := range parts {
-		n += len(p.Text) + len(p.Data)
+// size returns the bytes of an artifact or a piece of one.
+func size(m *made) int {
+	n := len(m.id) + len(m.name)
+	for _, p := range m.parts {
+		n += len(p.Kind) + len(p.Text) + len(p.Data)
 		if p.File != nil {
-			n += len(p.File.Bytes) + len(p.File.Name) + len(p.File.URI)
+			n += len(p.File.Bytes) + len(p.File.Name) + len(p.File.URI) + len(p.File.MimeType)
 		}
 	}
 	return n
+}
+
+// hold counts an artifact, or a piece of one, that is held from now on in the place of another; nil for none.
+func (r *run) hold(now, before *made) error {
+	r.held, r.pieces = r.held+size(now), r.pieces+1+len(now.parts)
+	if before != nil {
+		r.held, r.pieces = r.held-size(before), r.pieces-1-len(before.parts)
+	}
+	if r.pieces > maxParts {
+		return r.agent.client.Ended(fmt.Sprintf("the task has more than %d parts", maxParts), turn.LongAnswer)
+	}
+	return r.answer.Bound(r.held / 2) // files in base64 may be left out of the answer
 }
 
 // add takes an artifact, or a piece of one. The text of the last artifact goes on in the answer; any other change makes the
 // answer begin again when the task has ended.
 func (r *run) add(piece artifact, appends bool) error {
 	i, known := r.place[piece.ID]
+	now, before := &made{piece.ID, piece.Name, piece.Parts}, (*made)(nil)
 	switch {
 	case !known:
 		r.place[piece.ID] = len(r.list)
-		r.list = append(r.list, &made{id: piece.ID, name: piece.Name, parts: piece.Parts})
+		r.list = append(r.list, now)
 	case appends:
 		r.list[i].parts = append(r.list[i].parts, piece.Parts...)
 		r.list[i].name = cmp.Or(r.list[i].name, piece.Name)
 		r.astray = r.astray || i < len(r.list)-1
 	default:
-		r.held -= size(r.list[i].parts)
-		r.list[i].parts, r.astray = piece.Parts, true
+		before, r.list[i], r.astray = r.list[i], now, true
+		now.name = cmp.Or(now.name, before.name)
 	}
-	r.held += size(piece.Parts)
-	if err := r.answer.Bound(r.held / 2); err != nil { // files in base64 may be left out of the answer
+	if err := r.hold(now, before); err != nil {
 		return err
 	}
 	if r.astray {
@@ -354,25 +374,22 @@ func (r *run) whole(list []artifact) error {
 	if len(list) == 0 {
 		return nil // some services keep none
 	}
-	defer func() {
-		clear(r.place)
-		for i, m := range r.list {
-			r.place[m.id] = i
-		}
-	}()
+	known := r.list
+	r.list, r.held, r.pieces, r.astray = nil, 0, 0, r.astray || len(list) < len(known)
+	clear(r.place)
 	for i, a := range list {
-		if i >= len(r.list) {
+		if _, twice := r.place[a.ID]; twice || i >= len(known) {
 			if err := r.add(a, false); err != nil {
 				return err
 			}
 			continue
 		}
-		known := r.list[i]
-		more, ok := rest(known.parts, a.Parts)
-		ok = ok && known.id == a.ID && (len(more) == 0 || i == len(r.list)-1 && len(list) >= len(r.list))
-		r.held += size(a.Parts) - size(known.parts)
-		known.id, known.name, known.parts = a.ID, cmp.Or(a.Name, known.name), a.Parts
-		if err := r.answer.Bound(r.held / 2); err != nil {
+		more, ok := rest(known[i].parts, a.Parts)
+		ok = ok && known[i].id == a.ID && (len(more) == 0 || i == len(known)-1)
+		now := &made{a.ID, cmp.Or(a.Name, known[i].name), a.Parts}
+		r.place[a.ID] = len(r.list)
+		r.list = append(r.list, now)
+		if err := r.hold(now, nil); err != nil {
 			return err
 		}
 		if r.astray = r.astray || !ok; !r.astray {
@@ -380,9 +397,6 @@ func (r *run) whole(list []artifact) error {
 				return err
 			}
 		}
-	}
-	if len(list) < len(r.list) {
-		r.list, r.astray = r.list[:len(list)], true
 	}
 	return nil
 }
@@ -442,13 +456,33 @@ func (r *run) part(p part) error {
 	case p.File != nil:
 		return nil
 	case len(p.Data) > 0 && string(p.Data) != "null":
+		indent := "  "
+		if depth(p.Data) > maxDepth {
+			indent = ""
+		}
 		var b bytes.Buffer
-		if json.Indent(&b, p.Data, "", "  ") != nil {
+		if json.Indent(&b, p.Data, "", indent) != nil {
 			return nil // the decoder has checked it
 		}
 		return r.alone(func() error { return r.answer.Text("```json\n" + b.String() + "\n```") })
 	}
 	return r.answer.Text(p.Text)
+}
+
+// depth returns the depth of the lists and objects in valid JSON.
+func depth(data []byte) (deepest int) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	for now := 0; ; {
+		switch token, err := d.Token(); {
+		case err != nil:
+			return deepest
+		case token == json.Delim('[') || token == json.Delim('{'):
+			now++
+			deepest = max(deepest, now)
+		case token == json.Delim(']') || token == json.Delim('}'):
+			now--
+		}
+	}
 }
 
 // alone writes a paragraph of its own.
@@ -466,11 +500,15 @@ func (r *run) alone(write func() error) error {
 func (r *run) finish(ctx context.Context) error {
 	if r.gap {
 		r.ended, r.gap = false, false
-		switch err := r.exchange(ctx, "tasks/get", "", taskQuery{r.id}, nil); {
+		err := r.exchange(ctx, "tasks/get", "", taskQuery{r.id}, nil)
+		fault, ok := errors.AsType[*remote.Error](err)
+		switch {
 		case r.ended:
 		case err == nil || mayPass(err) || ctx.Err() != nil:
 			r.gap = err != nil
 			return r.follow(ctx, err)
+		case r.code == 0 && (!ok || fault.Status == 0):
+			return err
 		}
 		r.ended = true // a service that does not keep its tasks
 	}

@@ -71,7 +71,7 @@ func (f *fixture) input(thread, run, said string) assembly.Input {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	in.Session = f.sessions[thread]
-	in.KeepSession = func(session string) error {
+	in.KeepSession = func(session string, _ bool) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.sessions[thread] = session

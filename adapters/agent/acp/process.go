@@ -319,7 +319,7 @@ func keeps(input assembly.Input, k *kept) func() error {
 		if err != nil {
 			return err
 		}
-		return input.KeepSession(string(raw))
+		return input.KeepSession(string(raw), false)
 	}
 }
 

@@ -96,7 +96,7 @@ func (c *Client) Rejected(text, sentence string) *Error {
 // people in the thread. Another attempt would ask it twice.
 func (c *Client) Ended(text, sentence string) *Error {
 	fault := c.Failure(text, 0)
-	fault.Permanent, fault.sentence = true, sentence
+	fault.Permanent, fault.sentence = true, c.hide(sentence)
 	return fault
 }
 

@@ -17,6 +17,7 @@ import (
 func sessionPromises() []promise {
 	return []promise{
 		{"an agent's session stays with its thread, for the agent and the id by which it knows the thread", sessionKept},
+		{"a session is kept in the step that takes its run", sessionTaken},
 		{"a session is not kept for a run that another node works on", sessionFenced},
 		{"a command for a new context, and a restart of a conversation, begin a new session", sessionRestarted},
 		{"a session leaves with words of its thread, and a run that had the words keeps none", sessionForgotten},
@@ -40,7 +41,7 @@ func (f *fixture) session(run *runs.Run) string {
 
 func (f *fixture) keepSession(run *runs.Run, session string) {
 	f.Helper()
-	f.must(f.Runs.KeepSession(f.ctx, f.claim(run.Thread), run, known(run), session))
+	f.must(f.Runs.KeepSession(f.ctx, f.claim(run.Thread), run, known(run), session, false))
 }
 
 // keeps has a run in a thread whose session is kept.
@@ -69,11 +70,22 @@ func sessionKept(f *fixture) {
 	same(f, "session of another thread", f.session(f.begin(threadKey(2))), "")
 }
 
+func sessionTaken(f *fixture) {
+	run := f.keeps("C1/1", "hi", "one")
+	for _, take := range []bool{false, true} {
+		f.must(f.Runs.KeepSession(f.ctx, f.claim(run.Thread), run, known(run), fmt.Sprint(take), take))
+		f = f.node(fmt.Sprint("after ", take))
+		run = f.begin(threadKey(1))
+		same(f, "taken", run.Taken, take)
+		same(f, "session", f.session(run), fmt.Sprint(take))
+	}
+}
+
 func sessionFenced(f *fixture) {
 	run := f.keeps("C1/1", "hi", "one")
 	claim := *f.claim(run.Thread)
 	f.node("after").begin(threadKey(1))
-	f.fails("keep", f.Runs.KeepSession(f.ctx, &claim, run, known(run), "two"), storage.ErrFenced)
+	f.fails("keep", f.Runs.KeepSession(f.ctx, &claim, run, known(run), "two", true), storage.ErrFenced)
 	same(f, "session", f.session(run), "one")
 }
 

@@ -20,10 +20,14 @@ func (r *Runs) Sessions(ctx context.Context, thread int64, agent string) ([]stri
 }
 
 // KeepSession stores what Session returns to later runs. It stores nothing if words of the thread were forgotten since the run began: the
-// agent may remember them. It fails with ErrFenced if the claim or the run has ended.
-func (r *Runs) KeepSession(ctx context.Context, claim *threads.Claim, run *Run, known, session string) error {
+// agent may remember them. With take, it also does what TakeRun does. It fails with ErrFenced if the claim or the run has ended.
+func (r *Runs) KeepSession(ctx context.Context, claim *threads.Claim, run *Run, known, session string, take bool) error {
 	return r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
-		lockRun(tx, claim, run, []any{new(int64)}, `id`)
+		if take {
+			threads.TakeRun(tx, claim, run.ID, true)
+		} else {
+			lockRun(tx, claim, run, []any{new(int64)}, `id`)
+		}
 		tx.Do(`INSERT INTO agent_sessions (thread, agent, known, session) SELECT $1, $2, $3, $4
 			WHERE NOT EXISTS (SELECT 1 FROM agent_sessions WHERE thread = $1 AND agent = $2 AND known = $5)
 			ON CONFLICT (thread, agent, known) DO UPDATE SET session = excluded.session`, run.Thread, run.Agent, known, session, run.ID)
