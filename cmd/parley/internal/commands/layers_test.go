@@ -35,7 +35,7 @@ var layers = [][]string{
 	16: {"adapters/agent/remote", "adapters/web/runs", "adapters/web/speak"},
 	17: {"adapters/agent/...", "adapters/web", "adapters/web/tools", "adapters/*/internal/*"},
 	18: {"config"},
-	19: {"cmd/parley/internal/operator", "cmd/parley/internal/chat", "cmd/parley/internal/pipeline", "cmd/parley/internal/boot", "cmd/parley/internal/traces"},
+	19: {"cmd/parley/internal/operator", "cmd/parley/internal/chat", "cmd/parley/internal/pipeline", "cmd/parley/internal/boot", "cmd/parley/internal/traces/..."},
 	20: {"cmd/parley/internal/console", "cmd/parley/internal/doctor", "cmd/parley/internal/figures", "cmd/parley/internal/player"},
 	21: {"cmd/parley/internal/daemon", "cmd/internal/command", "cmd/parley-bench/internal/figure"},
 	22: {"cmd/parley-bench/internal/ledger", "cmd/parley/internal/setup"},
