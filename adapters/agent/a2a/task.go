@@ -318,7 +318,7 @@ func size(m *made) int {
 	return n
 }
 
-// hold counts an artifact, or a piece of one, that is held from now on in the place of another; nil for none.
+// hold counts an artifact or a piece of one, and no longer counts the artifact that it replaces; nil for none.
 func (r *run) hold(now, before *made) error {
 	r.held, r.pieces = r.held+size(now), r.pieces+1+len(now.parts)
 	if before != nil {
