@@ -233,9 +233,9 @@ func TestAPlaceInATraceIsNoHidingPlace(t *testing.T) {
 	const place = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for value, stays := range map[string]bool{place: true, "my number is 5551234": false, place + "-words": false, "": false} {
 		for name, drop := range map[string]func(*event.Metadata) bool{
-			"words": (*event.Metadata).DropWords, "texts": func(m *event.Metadata) bool { return m.DropTexts(func([]byte) bool { return true }) },
+			"words": (*event.Metadata).DropWords, "texts": func(m *event.Metadata) bool { return m.DropTexts(func(text []byte) bool { return len(text) > 0 }) },
 		} {
-			m, err := event.ParseMetadata([]byte(`{"source":"s","sender_id":"1","sender_display_name":"x","sender_type":"bot","traceparent":"` + value + `"}`))
+			m, err := event.ParseMetadata([]byte(`{"source":"s","sender_id":"web:1","sender_display_name":"x","sender_type":"bot","traceparent":"` + value + `"}`))
 			if err != nil {
 				t.Fatal(err)
 			}
