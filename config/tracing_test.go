@@ -39,9 +39,9 @@ func TestTracesOfTheEnvironment(t *testing.T) {
 			env:  map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b, y=z", "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.25"},
 			want: want{on: true, url: "http://c/v1/traces", sample: 0.25, header: "a b"},
 		},
-		"an endpoint for gRPC":          {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317"}, want: want{url: "localhost:4317/v1/traces", sample: 1}},
+		"an endpoint for gRPC":         {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317"}, want: want{url: "localhost:4317/v1/traces", sample: 1}},
 		"an endpoint with credentials": {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://me:x@b"}, want: want{url: "http://me:x@b", sample: 1}},
-		"disabled": {file: "tracing: {otlp: 'http://c'}", env: map[string]string{"OTEL_SDK_DISABLED": "true"}, want: want{}},
+		"disabled":                     {file: "tracing: {otlp: 'http://c'}", env: map[string]string{"OTEL_SDK_DISABLED": "true"}, want: want{}},
 		"no exporter": {
 			env:  map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://a:4318", "OTEL_TRACES_EXPORTER": "none"},
 			want: want{},
