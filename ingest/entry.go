@@ -196,7 +196,6 @@ func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event)
 // any more.
 func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task, r *resolved) (gate, error) {
 	g := w.gate(event.Channel{ID: r.channel, Parent: r.parent})
-	g.envelope = t.ID
 	g.kind, g.server, g.arrived, g.now = r.Kind, r.Server, cmp.Or(t.Resubmitted, t.Envelope.ReceivedAt), in.Now
 	if t.Envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = g.lateAge(w.memory.since)

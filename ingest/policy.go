@@ -24,8 +24,6 @@ type gate struct {
 	admitted map[string]bool
 	// guest is a stranger who is judged as if a list admitted the person; empty for none.
 	guest string
-	// envelope is the event's; 0 if it has no row yet.
-	envelope int64
 	// channel is the event's; a list that admits its parent admits it.
 	channel event.Channel
 	// server is the event's, as in event.Event.

@@ -33,6 +33,7 @@ type store struct {
 	press          card.Press // of a card
 	stranger       strangers.Stranger
 	strangers      int
+	envelope       int64 // of the message
 
 	channel string // arguments of the last BotRuns
 	since   time.Time
@@ -41,6 +42,8 @@ type store struct {
 func (s *store) Ours(id string) bool { return id == s.ours }
 
 func (s *store) Stranger(string) strangers.Stranger { return s.stranger }
+
+func (s *store) Carries(envelope int64) bool { return envelope == s.envelope && envelope != 0 }
 
 func (s *store) StrangerOf(question string) (found strangers.Stranger) {
 	if s.stranger.Question == question {

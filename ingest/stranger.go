@@ -52,23 +52,21 @@ func ignoring(reason string) record.Decision {
 
 // refused decides about a message whose sender or place the policy refuses. A person whom no list admits and whose message would get an answer from
 // the agent is a stranger, about whom the approvers of the agent are asked. A program cannot prove who its sender is, nor the
-// telephone network, so that neither asks about anybody.
+// telephone network, so that neither asks about anybody. An edit asks about nobody either. It is admitted with its message.
 func (g gate) refused(m *event.Message, reason string, look record.Look) record.Decision {
-	if reason != event.ReasonUserRefused || g.Policy.Strangers != StrangersAsk || !isPerson(m) || g.guest != "" ||
-		g.kind != event.KindMessage && g.kind != event.KindCommand && g.kind != event.KindAction {
+	if reason != event.ReasonUserRefused || g.Policy.Strangers != StrangersAsk || !isPerson(m) || g.guest != "" || !g.kind.MakesMessage() && g.kind != event.KindEdit {
 		return ignoring(reason)
 	}
 	guest := g
 	guest.guest = m.Metadata.SenderID
 	d := guest.decide(m, look)
-	approvers := UsersIn(g.Approvers(g.Agent))
-	if d.Trigger != messages.TriggerRun && d.Command == "" || len(approvers) == 0 {
-		return ignoring(reason)
-	}
 	s := look.Stranger(m.Metadata.SenderID)
+	approvers := UsersIn(g.Approvers(g.Agent))
 	switch {
-	case s.State == strangers.Always, s.State == strangers.Once && s.Envelope == g.envelope && g.envelope != 0:
+	case s.State == strangers.Always, s.State == strangers.Once && look.Carries(s.Envelope):
 		return d
+	case g.kind == event.KindEdit, d.Trigger != messages.TriggerRun && d.Command == "", len(approvers) == 0:
+		return ignoring(reason)
 	case s.State == strangers.No:
 		return ignoring(event.ReasonStrangerNo)
 	case s.State == strangers.Asked, s.State != "" && !s.IsSettled():

@@ -59,13 +59,22 @@ func TestWhoAsks(t *testing.T) {
 			g.admitted, g.Policy.Strangers = map[string]bool{"slack:U1": true}, StrangersIgnored
 		}, refused},
 		"once, this message": {func(g *gate, _ *event.Message, s *store) {
-			g.envelope, s.stranger.Envelope, s.stranger.State = 7, 7, strangers.Once
+			s.envelope, s.stranger.Envelope, s.stranger.State = 7, 7, strangers.Once
 		}, ""},
 		"once, another message": {func(g *gate, _ *event.Message, s *store) {
-			g.envelope, s.stranger.Envelope, s.stranger.State = 8, 7, strangers.Once
+			s.envelope, s.stranger.Envelope, s.stranger.State = 8, 7, strangers.Once
 		}, asks},
 		"once, before its row": {func(_ *gate, _ *event.Message, s *store) { s.stranger.State = strangers.Once }, asks},
-		"many questions":       {func(_ *gate, _ *event.Message, s *store) { s.strangers = maxStrangers }, full},
+		"an edit of the admitted message": {func(g *gate, _ *event.Message, s *store) {
+			g.kind, s.envelope, s.stranger.Envelope, s.stranger.State = event.KindEdit, 7, 7, strangers.Once
+		}, ""},
+		"an edit of another one": {func(g *gate, _ *event.Message, s *store) {
+			g.kind, s.envelope, s.stranger.Envelope, s.stranger.State = event.KindEdit, 8, 7, strangers.Once
+		}, refused},
+		"an edit by an admitted person": {func(g *gate, _ *event.Message, s *store) {
+			g.kind, s.stranger.State = event.KindEdit, strangers.Always
+		}, ""},
+		"many questions": {func(_ *gate, _ *event.Message, s *store) { s.strangers = maxStrangers }, full},
 	} {
 		g, m, s := askingGate("U8", "group:S1"), room(), &store{}
 		m.Addressed = event.AddressedMention
@@ -80,6 +89,16 @@ func TestWhoAsks(t *testing.T) {
 		if d.Asks != nil && fmt.Sprintf("%v %s %s %s", d.Asks.Approvers, d.Asks.SenderID, d.Asks.Name, d.Asks.Agent) != "[U8] slack:U1 Olivia helper" {
 			t.Errorf("%s: %+v", name, d.Asks)
 		}
+	}
+}
+
+// TestAdmittedDuringAPause: a message that approvers have admitted once is stored during a pause, like that of anybody else.
+func TestAdmittedDuringAPause(t *testing.T) {
+	g, m := askingGate("U8"), room()
+	g.pause, m.Addressed = &Pause{}, event.AddressedMention
+	d := g.decide(m, &store{envelope: 7, stranger: strangers.Stranger{State: strangers.Once, Envelope: 7}})
+	if d.Ignore || d.Reason != event.ReasonPaused {
+		t.Errorf("%+v", d)
 	}
 }
 

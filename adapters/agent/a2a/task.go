@@ -150,7 +150,6 @@ func (r *run) begin(ctx context.Context) (err error) {
 			r.service.pushes.Store(false)
 		case method == "message/stream" && (r.code == codeUnsupported || r.code == codeMethod):
 			r.service.streams.Store(false)
-			r.service.resumes.Store(false)
 		default:
 			return err
 		}
@@ -165,14 +164,14 @@ func (r *run) look(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := r.exchange(ctx, "tasks/get", "", taskQuery{r.id}, nil); err != nil || r.ended || !r.service.resumes.Load() {
+	if err := r.exchange(ctx, "tasks/get", "", taskQuery{r.id}, nil); err != nil || r.ended || !r.service.streams.Load() {
 		return err
 	}
 	r.gap = true
 	err = r.exchange(ctx, "tasks/resubscribe", "", taskQuery{r.id}, nil)
 	switch {
 	case r.code == codeUnsupported || r.code == codeMethod:
-		r.service.resumes.Store(false)
+		r.service.streams.Store(false)
 	case err != nil && !mayPass(err) && r.code == 0:
 		return err
 	}
@@ -318,7 +317,7 @@ func size(m *made) int {
 	return n
 }
 
-// hold counts an artifact or a piece of one, and no longer counts the artifact that it replaces; nil for none.
+// hold counts an artifact, or a piece of one, that is held from now on in the place of another; nil for none.
 func (r *run) hold(now, before *made) error {
 	r.held, r.pieces = r.held+size(now), r.pieces+1+len(now.parts)
 	if before != nil {

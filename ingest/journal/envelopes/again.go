@@ -8,6 +8,10 @@ import (
 	"parley/ingest/journal/threads"
 )
 
+// retaken is the condition that Again may take up the message that an envelope e is about.
+const retaken = `EXISTS (SELECT 1 FROM envelopes a WHERE a.workspace = e.workspace AND a.message_id = e.message_id AND a.disposition IN ('ignored', 'dead')
+	AND a.reason = '` + event.ReasonStrangerAsked + `' AND length(a.body) > 0)`
+
 // Again makes the envelope of a stranger's message pending again, which was ignored with the reason ReasonStrangerAsked: now the policy
 // may admit it. It returns the thread, whose intake is due; 0 if there is nothing to record any more, because the envelope was taken up before or
 // its author has deleted the message.

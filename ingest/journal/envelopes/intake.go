@@ -164,8 +164,8 @@ type waiting struct {
 
 // ReviewWaiting looks again for the messages that envelopes wait for. It moves an
 // envelope whose message or post is recorded by now into that thread, and ends one that
-// was accepted by the deadline, unless a gap of its channel is open or the message's own
-// envelope is pending. It reports each thread that has work now to moved, and each
+// was accepted by the deadline, unless a gap of its channel is open, the message's own
+// envelope is pending, or approvers may admit the message. It reports each thread that has work now to moved, and each
 // envelope that ended without its message to ended. Several nodes may call it
 // concurrently. Each envelope has its own transaction: an error does not undo the work on
 // the ones before.
@@ -179,7 +179,8 @@ func (e *Envelopes) ReviewWaiting(ctx context.Context, deadline time.Time, moved
 			EXISTS (`+target+`)
 			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.workspace = e.workspace AND d.platform_id = e.message_id)
 			OR accepted_at <= $1 AND NOT EXISTS (SELECT 1 FROM gaps g WHERE g.workspace = e.workspace AND g.channel = e.channel)
-				AND (workspace, message_id) NOT IN (SELECT workspace, message_id FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL))
+				AND (workspace, message_id) NOT IN (SELECT workspace, message_id FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL)
+				AND NOT `+retaken+`)
 			ORDER BY +id LIMIT CAST($2 AS BIGINT)`, storage.Millis(deadline), int64(reviewBatch))
 	for _, w := range decided {
 		w, err := e.review(ctx, w)
@@ -261,8 +262,8 @@ func MoveTo(tx *storage.Txn, envelope, thread, to, now int64) {
 // LetWait takes an envelope out of its thread, so that it waits for its message. It returns false if the
 // envelope has waited for WaitLimit.
 func LetWait(tx *storage.Txn, envelope, thread int64, channel string, now int64) bool {
-	return tx.Exec(`UPDATE envelopes SET thread = NULL, channel = $3 WHERE id = $1 AND thread = $2 AND state = 'pending'
-		AND (accepted_at > $4 OR EXISTS (SELECT 1 FROM gaps WHERE gaps.workspace = envelopes.workspace AND gaps.channel = $3))`,
+	return tx.Exec(`UPDATE envelopes AS e SET thread = NULL, channel = $3 WHERE id = $1 AND thread = $2 AND state = 'pending'
+		AND (accepted_at > $4 OR EXISTS (SELECT 1 FROM gaps WHERE gaps.workspace = e.workspace AND gaps.channel = $3) OR `+retaken+`)`,
 		envelope, thread, channel, now-WaitLimit.Milliseconds()) > 0
 }
 

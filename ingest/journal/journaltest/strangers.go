@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/strangers"
@@ -14,6 +15,7 @@ func strangerPromises() []promise {
 		{"a stranger asks once, and the payload that waits is recorded once after an answer", strangerAdmitted},
 		{"only the first answer to a question counts", firstAnswerCounts},
 		{"the payload of a refused stranger, or of a deleted message, is empty and is never recorded", strangerRefused},
+		{"an edit waits as long as the approvers may admit its message", editWaitsForApprovers},
 		{"a stranger asks again once the last decision has taken its effects, and not after always or no", strangerAsksAgain},
 		{"an answer while the question is on its way is looked at once more", answeredOnTheWay},
 		{"an operator decides about anybody, and takes a decision back", operatorDecides},
@@ -121,6 +123,43 @@ func strangerRefused(f *fixture) {
 	thread, err = f.Envelopes.Again(f.ctx, envelope)
 	f.must(err)
 	same(f, "a deleted one", thread, 0)
+}
+
+func editWaitsForApprovers(f *fixture) {
+	review := func() (ended []int64) {
+		f.Helper()
+		f.clock.advance(2 * envelopes.WaitLimit)
+		f.must(f.Envelopes.ReviewWaiting(f.ctx, f.clock.Now().Add(-envelopes.WaitLimit), func(int64) {}, func(r envelopes.Result) { ended = append(ended, r.Envelope) }))
+		return ended
+	}
+	edits := func(id string) int64 {
+		f.Helper()
+		accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), id))
+		result := f.record(accepted.Thread, accepted.ID, edited(id, "hello", "2"), triggers)
+		same(f, "waits", result.Waits, true)
+		return accepted.ID
+	}
+	envelope := f.knocks("C1/1", "q1")
+	edit := edits("C1/1")
+	same(f, "ended while the question is open", len(review()), 0)
+	f.answers("q1", strangers.Once)
+	thread, err := f.Envelopes.Again(f.ctx, envelope)
+	f.must(err)
+	same(f, "ended while the message is about to be recorded", len(review()), 0)
+	f.record(thread, envelope, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
+	same(f, "due behind the message", f.next(thread)[0].ID, edit)
+	f.record(thread, edit, edited("C1/1", "hello", "2"), func(m *event.Message, look record.Look) record.Decision {
+		same(f, "the envelope of the edited message, another one", []bool{look.Carries(envelope), look.Carries(envelope + 1000)}, []bool{true, false})
+		return triggers(m, look)
+	})
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 Wait.", "2 hello"})
+	f.settled()
+
+	envelope = f.knocks("C1/2", "q2")
+	edit = edits("C1/2")
+	f.answers("q2", strangers.No)
+	f.must(f.Envelopes.Drop(f.ctx, envelope))
+	same(f, "ended after a refusal", review(), []int64{edit})
 }
 
 func strangerAsksAgain(f *fixture) {

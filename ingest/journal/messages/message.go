@@ -3,7 +3,9 @@ package messages
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/ingest/event"
@@ -169,6 +171,11 @@ func LoadFiles(tx *storage.Txn, m *Message) {
 	if m.FileCount > 0 {
 		m.Attachments = files.Of(tx, m.Row)
 	}
+}
+
+// HasEnvelope reports whether an envelope contains words of the message.
+func (m *Message) HasEnvelope(id int64) bool {
+	return slices.Contains(strings.Split(m.Envelopes, ","), strconv.FormatInt(id, 10))
 }
 
 // AddEnvelope notes that an envelope contains words of the message.

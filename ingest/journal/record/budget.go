@@ -8,6 +8,7 @@ import (
 
 // decide judges a message, or the new state of a known one.
 func (r *recordTx) decide(m *event.Message, known *messages.Message) Decision {
+	r.judged = known
 	d := r.Decide(m, r)
 	r.budgets = d.Budgets
 	asks := d.Trigger == messages.TriggerRun && (known == nil || known.Seq == 0 || r.raises(known, d))

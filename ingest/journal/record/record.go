@@ -117,6 +117,8 @@ type Look interface {
 type StrangerLook interface {
 	// Stranger returns what is known of a person.
 	Stranger(sender string) strangers.Stranger
+	// Carries reports whether an envelope has the message, or an earlier state of it.
+	Carries(envelope int64) bool
 	// StrangerOf returns the stranger about whom a question to approvers is.
 	StrangerOf(question string) strangers.Stranger
 	// Strangers counts the open questions of the workspace.
@@ -289,6 +291,7 @@ type recordTx struct {
 	rows     func(workspace string) []string // as storage.DB.Rows
 	budgets  []budgets.Budget                // of the message
 	told     bool                            // the sender was told in the first budget's window already
+	judged   *messages.Message               // the stored message about whose new state the policy decides; nil for none
 	kept     bool                            // the envelope keeps its body, though no message has its words
 
 	first *envelopes.First // recordFirst has recorded the message; nil if not

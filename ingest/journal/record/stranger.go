@@ -9,6 +9,11 @@ func (r *recordTx) Stranger(sender string) strangers.Stranger {
 	return strangers.Of(r.Txn, r.Workspace, sender)
 }
 
+// Carries implements Look.
+func (r *recordTx) Carries(envelope int64) bool {
+	return envelope != 0 && (envelope == r.Envelope || r.judged != nil && r.judged.HasEnvelope(envelope))
+}
+
 // StrangerOf implements Look. A question of another workspace is none.
 func (r *recordTx) StrangerOf(question string) (s strangers.Stranger) {
 	if found := strangers.OfQuestion(r.Txn, question); found.Workspace == r.Workspace {

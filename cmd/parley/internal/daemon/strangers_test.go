@@ -256,6 +256,22 @@ func TestStrangersOfOperators(t *testing.T) {
 	s.asked(boss, 4)
 }
 
+// TestStrangersEditWhatWaits: the agent gets a message that waits for the approvers as its author has edited it, once.
+func TestStrangersEditWhatWaits(t *testing.T) {
+	t.Parallel()
+	s := openStrange(t, plan{})
+	for n, button := range []int{0, 1} {
+		m := s.say(eve, "first")
+		question := s.asked(boss, n+1)
+		s.accept(edited(m, "<@"+slacktest.BotUser+"> second"))
+		s.awaitMetric("parley_pending_envelopes", 1)
+		s.press(boss, boss, question, button)
+		s.answered("second")
+		s.awaitText(deputy, n+1, "<@"+boss+">: "+[]string{"once", "always"}[n]+".")
+	}
+	s.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 2)
+}
+
 // TestStrangersOnDiscord asks about a stranger's slash command, and answers it.
 func TestStrangersOnDiscord(t *testing.T) {
 	t.Parallel()
