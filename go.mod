@@ -12,6 +12,7 @@ require (
 	github.com/dustin/go-humanize v1.0.1 // sizes and numbers for people
 	github.com/evanw/esbuild v0.28.2 // tests: the scripts of pages, minified
 	github.com/go-jose/go-jose/v4 v4.1.9 // signed tokens of users, and the keys of their issuers
+	github.com/go-logr/logr v1.4.4 // traces: turns off the log of the SDK, which would print headers that it cannot read
 	github.com/go-viper/mapstructure/v2 v2.5.0 // the options of viper's decoder: strict types, and the tags of YAML
 	github.com/google/go-cmp v0.7.0 // tests: differences
 	github.com/google/jsonschema-go v0.4.3 // the schemas of our tools' arguments; the Model Context Protocol's library has it
@@ -73,7 +74,6 @@ require (
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
-	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/gorilla/css v1.0.1 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.30.0 // indirect

@@ -54,43 +54,81 @@ type Traces struct {
 	Tracing
 	// URL is the address to which the spans are posted.
 	URL string
-	// FromFile says that the address is that of the file. Otherwise the exporter reads it from the environment, as URL has it.
-	FromFile bool
 }
 
 // Traces returns the settings of traces, with those of the environment. It returns false if no traces are recorded: neither the file nor
-// the environment names a collector, or OTEL_SDK_DISABLED is true.
+// the environment names a collector, the environment names none that can be one, or OTEL_SDK_DISABLED is true.
 func (c *Config) Traces() (t Traces, on bool) {
-	t = Traces{Tracing: c.Tracing, FromFile: c.Tracing.OTLP != ""}
-	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || !t.FromFile && os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+	t = Traces{Tracing: c.Tracing}
+	isOfFile := t.OTLP != ""
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || !isOfFile && os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return Traces{}, false
 	}
-	base := cmp.Or(c.Tracing.OTLP, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
-	if own := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); own != "" && !t.FromFile {
+	base := cmp.Or(t.OTLP, os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	if own := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); own != "" && !isOfFile {
 		t.URL = own
 	} else if base != "" {
 		t.URL = strings.TrimRight(base, "/") + "/v1/traces"
 	}
 	if len(t.Headers) == 0 {
-		t.Headers = headersOf(cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")))
+		t.Headers, _ = headersOf(headersVariable())
 	}
 	if !c.places.file("").has("tracing.sample") {
 		t.Sample = sampleOf(os.Getenv("OTEL_TRACES_SAMPLER"), os.Getenv("OTEL_TRACES_SAMPLER_ARG"), t.Sample)
 	}
-	return t, t.URL != ""
+	return t, adapters.IsBase(t.URL)
+}
+
+func headersVariable() string {
+	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"))
+}
+
+// environmentFaults returns the faults of the standard variables of traces. It names no value, because a value may be a secret.
+func (c *Config) environmentFaults() (faults []string) {
+	t, on := c.Traces()
+	if t.URL != "" && !on {
+		name := "OTEL_EXPORTER_OTLP_ENDPOINT"
+		if os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" {
+			name = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+		}
+		return []string{name + " is no http or https address without credentials and query, so nothing is traced: name an address such as http://127.0.0.1:4318"}
+	}
+	if !on {
+		return nil
+	}
+	if cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")) == "grpc" {
+		faults = append(faults, "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but Parley speaks OTLP over HTTP: name the address for that, which often has the port 4318")
+	}
+	if _, whole := headersOf(headersVariable()); !whole && len(c.Tracing.Headers) == 0 {
+		faults = append(faults, "OTEL_EXPORTER_OTLP_HEADERS has a part that is not name=value, and the collector does not get that part: write name=value with commas between")
+	}
+	for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY", "TRACES_CERTIFICATE", "TRACES_CLIENT_CERTIFICATE", "TRACES_CLIENT_KEY"} {
+		name = "OTEL_EXPORTER_OTLP_" + name
+		if path := os.Getenv(name); path != "" {
+			if _, err := os.ReadFile(path); err != nil {
+				faults = append(faults, name+" names a file that Parley cannot read, and the connection to the collector goes without it")
+			}
+		}
+	}
+	return faults
 }
 
 // headersOf reads the value of OTEL_EXPORTER_OTLP_HEADERS: name=value pairs with commas between, whose values are escaped as in an
-// address.
-func headersOf(text string) map[string]secret.Value {
-	headers := map[string]secret.Value{}
+// address. It leaves out a pair that it cannot read; whole says that there is none.
+func headersOf(text string) (headers map[string]secret.Value, whole bool) {
+	headers, whole = map[string]secret.Value{}, true
 	for pair := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(pair, "=")
-		if value, err := url.PathUnescape(strings.TrimSpace(value)); err == nil && headerName.MatchString(strings.TrimSpace(name)) {
-			headers[strings.ToLower(strings.TrimSpace(name))] = secret.New(value)
+		name, value, isPair := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		switch {
+		case isPair && err == nil && headerName.MatchString(name):
+			headers[strings.ToLower(name)] = secret.New(value)
+		case strings.TrimSpace(pair) != "":
+			whole = false
 		}
 	}
-	return headers
+	return headers, whole
 }
 
 // sampleOf reads the values of OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. For other samplers, it returns otherwise. Callers always

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"parley/config"
@@ -38,7 +39,9 @@ func TestTracesOfTheEnvironment(t *testing.T) {
 			env:  map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b, y=z", "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.25"},
 			want: want{on: true, url: "http://c/v1/traces", sample: 0.25, header: "a b"},
 		},
-		"disabled": {file: "tracing: {otlp: 'http://c'}", env: map[string]string{"OTEL_SDK_DISABLED": "true"}, want: want{}},
+		"an endpoint for gRPC":         {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317"}, want: want{url: "localhost:4317/v1/traces", sample: 1}},
+		"an endpoint with credentials": {env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://me:x@b"}, want: want{url: "http://me:x@b", sample: 1}},
+		"disabled":                     {file: "tracing: {otlp: 'http://c'}", env: map[string]string{"OTEL_SDK_DISABLED": "true"}, want: want{}},
 		"no exporter": {
 			env:  map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://a:4318", "OTEL_TRACES_EXPORTER": "none"},
 			want: want{},
@@ -59,6 +62,32 @@ func TestTracesOfTheEnvironment(t *testing.T) {
 			traces, on := c.Traces()
 			if got := (want{on, traces.URL, traces.Sample, traces.Headers["x-key"].Reveal()}); got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestWarningsOfTracing checks that a variable that Parley cannot use is named, without its value, which may be a secret.
+func TestWarningsOfTracing(t *testing.T) {
+	const canary = "canary-8d1f"
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
+	for variable, value := range map[string]string{
+		"": "", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://me:" + canary + "@h", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": canary + ":4318",
+		"OTEL_EXPORTER_OTLP_HEADERS": "a=b, Authorization: Bearer " + canary, "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/" + canary, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+	} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+			if variable != "" {
+				t.Setenv(variable, value)
+			}
+			write(t, map[string]string{"parley.yaml": "metrics: {token: a-token-of-metrics-for-tests}\n", "workspaces/w.yaml": webWorkspace})
+			c, err := config.Load("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			warnings := c.Warnings.Error()
+			if strings.Contains(warnings, canary) || !strings.Contains(warnings, variable) || variable == "" && strings.Contains(warnings, "OTEL") {
+				t.Errorf("%s", warnings)
 			}
 		})
 	}

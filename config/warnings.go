@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -59,8 +58,8 @@ func (f *file) warnAll(c *Config) {
 	if to := c.Alerts.To.Workspace; to != "" && c.Workspace(to) == nil {
 		f.warn("alerts.to.workspace", "names no configured workspace, so nobody is told of troubles")
 	}
-	if _, on := c.Traces(); on && cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")) == "grpc" {
-		f.warn("tracing.otlp", "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but Parley speaks OTLP over HTTP: name the address for that, which often has the port 4318")
+	for _, fault := range c.environmentFaults() {
+		f.warn("tracing.otlp", fault)
 	}
 	if c.Store.Engine == SQLite {
 		f.warnWritable("store", filepath.Dir(c.Store.Path))

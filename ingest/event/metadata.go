@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -312,6 +313,14 @@ func WithTraceparent(metadata []byte, value string) []byte {
 	return WriteObject(append(members, Extra{KeyTraceparent, quote(value)}))
 }
 
+// placeForm is the form of the JSON of a value of KeyTraceparent. A caller may have written another one.
+var placeForm = regexp.MustCompile(`^"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"$`)
+
+// mayHaveWords reports whether the value of a key may have words of people.
+func mayHaveWords(e Extra) bool {
+	return !slices.Contains(withoutWords, e.Key) || e.Key == KeyTraceparent && !placeForm.Match(e.Value)
+}
+
 // withoutWords are the keys outside the contract whose values are ids and times: no words of people.
 var withoutWords = []string{KeyRunID, KeyMessageID, KeyStage, KeyLatency, KeyPlannedAt, KeyCausedBy, KeyPostedBy, KeySentBy, KeyProxiedBy, KeyMentions, KeyTraceparent}
 
@@ -319,7 +328,7 @@ var withoutWords = []string{KeyRunID, KeyMessageID, KeyStage, KeyLatency, KeyPla
 // a time. It returns whether there were any.
 func (m *Metadata) DropWords() bool {
 	before := len(m.Extra)
-	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return !slices.Contains(withoutWords, e.Key) })
+	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), mayHaveWords)
 	dropped := m.ThreadContext != "" || len(m.Extra) < before
 	m.ThreadContext = ""
 	m.Edited()
@@ -330,7 +339,7 @@ func (m *Metadata) DropWords() bool {
 // or a time. It returns whether there were any.
 func (m *Metadata) DropTexts(has func(text []byte) bool) bool {
 	before := len(m.Extra)
-	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return !slices.Contains(withoutWords, e.Key) && has(e.Value) })
+	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return mayHaveWords(e) && has(e.Value) })
 	dropped := len(m.Extra) < before
 	if has([]byte(m.ThreadContext)) {
 		m.ThreadContext, dropped = "", true

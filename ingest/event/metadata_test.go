@@ -226,3 +226,22 @@ func TestReportedFaultsAreBounded(t *testing.T) {
 		t.Errorf("another error has %d bytes", len(result.Error))
 	}
 }
+
+// TestAPlaceInATraceIsNoHidingPlace checks that the words of people are removed from a key that a caller may write, and that a place in a
+// trace stays.
+func TestAPlaceInATraceIsNoHidingPlace(t *testing.T) {
+	const place = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for value, stays := range map[string]bool{place: true, "my number is 5551234": false, place + "-words": false, "": false} {
+		for name, drop := range map[string]func(*event.Metadata) bool{
+			"words": (*event.Metadata).DropWords, "texts": func(m *event.Metadata) bool { return m.DropTexts(func(text []byte) bool { return len(text) > 0 }) },
+		} {
+			m, err := event.ParseMetadata([]byte(`{"source":"s","sender_id":"web:1","sender_display_name":"x","sender_type":"bot","traceparent":"` + value + `"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dropped := drop(&m); dropped == stays || len(m.Extra) > 0 != stays {
+				t.Errorf("%s of %q: %v %v", name, value, dropped, m.Extra)
+			}
+		}
+	}
+}

@@ -58,8 +58,10 @@ func Parse(value string) (p Place, ok bool) {
 			return Place{}, false
 		}
 	}
-	p.Sampled = flags[0]&1 == 1
-	return p, !p.IsZero() && p.Span != [8]byte{}
+	if p.Sampled = flags[0]&1 == 1; p.IsZero() || p.Span == [8]byte{} {
+		return Place{}, false
+	}
+	return p, true
 }
 
 // At returns another place of the trace: the span of a thing that the parts of a name identify. The same name is the same span.

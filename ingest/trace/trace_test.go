@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 		strings.ReplaceAll(valid, "-", "_"): false, "0-" + valid[1:]: false, "00-0af7651916cd43dd8448eb211c8031-c-b7ad6b7169203331-01": false,
 	} {
 		p, got := trace.Parse(value)
-		if got != ok || ok && (p.ID() != value[3:35] || hex.EncodeToString(p.Span[:]) != value[36:52] || p.Sampled != strings.HasSuffix(value[:55], "1")) {
+		if got != ok || !ok && p != (trace.Place{}) || ok && (p.ID() != value[3:35] || hex.EncodeToString(p.Span[:]) != value[36:52] || p.Sampled != strings.HasSuffix(value[:55], "1")) {
 			t.Errorf("%q: %v, %v", value, p, got)
 		}
 		if again, back := trace.Parse(p.String()); ok && (!back || again != p) {
@@ -55,6 +55,12 @@ func TestOrigins(t *testing.T) {
 	}
 	if o := trace.Of(id, "", event.WithTraceparent([]byte(`{}`), "nonsense"), 1); o.ID() != strings.ReplaceAll(id, "-", "") {
 		t.Errorf("%+v", o)
+	}
+	for _, span := range []string{"0000000000000000", "B7AD6B7169203331"} { // a key of the metadata, which nobody has checked
+		given := event.WithTraceparent([]byte(`{}`), valid[:36]+span+"-01")
+		if o := trace.Of(id, "", given, 0); o.ID() == valid[3:35] || o.Sampled {
+			t.Errorf("%s: %+v", given, o)
+		}
 	}
 	if a, b := trace.Of("import/1", "", nil, 1), trace.Of("import/2", "", nil, 1); a.Trace == b.Trace || a.IsZero() {
 		t.Errorf("%+v %+v", a, b)

@@ -32,6 +32,7 @@ var far = map[string]string{
 	"deliveries.due_at": "state = 'pending'", "deliveries.reserved_at": "state = 'pending', due_at = reserved_at", "deliveries.send_by": "state = 'sending', due_at = 1",
 	"paces.next_at": "", "paces.blocked_until": "", "paces.left_at": "next_at = left_at",
 	"copies_to_check.check_at": "", "copies_to_check.removed_until": "", "exclusive_leases.until": "",
+	"strangers.changed_at": "", "strangers.due_at": "changed_at = due_at", "usage_progress.ended_at": "",
 }
 
 // everyDueTimeIsCorrected reads the schema: each time that may lie in the future is corrected after a clock that led, or has a

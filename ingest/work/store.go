@@ -13,7 +13,9 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/strangers"
 	"parley/ingest/journal/threads"
+	"parley/ingest/journal/usage"
 	"parley/ingest/journal/workstreams"
 )
 
@@ -118,6 +120,8 @@ func (s *Scheduler) AdjustClock(ctx context.Context) error {
 		workstreams.CorrectTimes(tx, now, late(0))
 		outbox.CorrectDue(tx, now, late(0), late(maxSendTime), late(maxRateLimit))
 		files.CorrectChecks(tx, now, late(maxHeld))
+		strangers.CorrectTimes(tx, now, late(0))
+		usage.CorrectProgress(tx, now, late(0))
 		if slack > 0 {
 			threads.CorrectLeases(tx, now, late(0))
 		} else {

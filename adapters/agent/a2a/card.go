@@ -34,8 +34,8 @@ type card struct {
 	scheme        scheme
 	name, version string
 	modes         []string // media types that the service takes
-	// streams and pushes are abilities, until the service refuses them.
-	streams, pushes atomic.Bool
+	// streams, resumes (streams of tasks that work) and pushes are abilities, until the service refuses them.
+	streams, resumes, pushes atomic.Bool
 }
 
 // cardFault is a fault of a card for the operator, about a key of the settings.
@@ -121,6 +121,7 @@ func readCard(raw []byte, config Config) (*card, error) {
 		return nil, err
 	}
 	found.streams.Store(c.Capabilities.Streaming)
+	found.resumes.Store(c.Capabilities.Streaming)
 	found.pushes.Store(c.Capabilities.PushNotifications)
 	return found, nil
 }

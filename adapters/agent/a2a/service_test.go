@@ -517,6 +517,24 @@ func TestDeepData(t *testing.T) {
 	})
 }
 
+// TestAServiceThatDoesNotResume streams the next task all the same.
+func TestAServiceThatDoesNotResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{t: t, card: streaming, scripts: map[string][]http.HandlerFunc{
+			"message/stream": {streams(begun)}, "tasks/get": {answers(task("working", "")), answers(task("completed", "Done."))},
+		}}
+		agent := s.agent()
+		for range 2 {
+			if _, err := agenttest.Run(t.Context(), agent, agenttest.Hello()); err != nil {
+				t.Error(err)
+			}
+		}
+		if calls := strings.Join(s.calls, " "); calls != "message/stream tasks/get tasks/resubscribe tasks/get message/stream tasks/get" {
+			t.Error(calls)
+		}
+	})
+}
+
 // TestALastLook reads the whole task after a lost stream. A service that refuses to tell it leaves the answer so far; one that tells too
 // much, or of another task, leaves none, since pieces may be missing.
 func TestALastLook(t *testing.T) {

@@ -150,6 +150,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 			r.service.pushes.Store(false)
 		case method == "message/stream" && (r.code == codeUnsupported || r.code == codeMethod):
 			r.service.streams.Store(false)
+			r.service.resumes.Store(false)
 		default:
 			return err
 		}
@@ -164,14 +165,14 @@ func (r *run) look(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := r.exchange(ctx, "tasks/get", "", taskQuery{r.id}, nil); err != nil || r.ended || !r.service.streams.Load() {
+	if err := r.exchange(ctx, "tasks/get", "", taskQuery{r.id}, nil); err != nil || r.ended || !r.service.resumes.Load() {
 		return err
 	}
 	r.gap = true
 	err = r.exchange(ctx, "tasks/resubscribe", "", taskQuery{r.id}, nil)
 	switch {
 	case r.code == codeUnsupported || r.code == codeMethod:
-		r.service.streams.Store(false)
+		r.service.resumes.Store(false)
 	case err != nil && !mayPass(err) && r.code == 0:
 		return err
 	}
@@ -317,7 +318,7 @@ func size(m *made) int {
 	return n
 }
 
-// hold counts an artifact, or a piece of one, that is held from now on in the place of another; nil for none.
+// hold counts an artifact or a piece of one, and no longer counts the artifact that it replaces; nil for none.
 func (r *run) hold(now, before *made) error {
 	r.held, r.pieces = r.held+size(now), r.pieces+1+len(now.parts)
 	if before != nil {

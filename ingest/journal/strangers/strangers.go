@@ -131,6 +131,11 @@ func (s *Strangers) Told(ctx context.Context, question string, next time.Time) e
 	})
 }
 
+// CorrectTimes lets decisions and questions that a clock has dated which led begin now.
+func CorrectTimes(tx *storage.Txn, now, late int64) {
+	tx.Do(`UPDATE strangers SET due_at = due_at - (changed_at - $1), changed_at = $1 WHERE changed_at > $2`, now, late)
+}
+
 // Settle notes that a decision has taken its effects. It changes nothing if there is a newer one.
 func (s *Strangers) Settle(ctx context.Context, of *Stranger) error {
 	return s.db.Change(ctx, "", func(tx *storage.Txn) {

@@ -200,6 +200,12 @@ func (u *Usage) Count(ctx context.Context) error {
 	}
 }
 
+// CorrectProgress lets the runs from now on count, if a clock that led has moved the progress ahead. Runs that ended by that clock count
+// a second time when their time comes.
+func CorrectProgress(tx *storage.Txn, now, late int64) {
+	tx.Do(`UPDATE usage_progress SET ended_at = $1 WHERE ended_at > $2`, now, late)
+}
+
 // nextEnd returns the end of the last run of the next page of settled ones after a time; 0 if there is none.
 func (u *Usage) nextEnd(tx *storage.Txn, after int64) int64 {
 	return runs.EndsAfter(tx, after, storage.Millis(u.db.Now().Add(-Settled)), countPage)

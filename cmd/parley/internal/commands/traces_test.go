@@ -82,3 +82,16 @@ func TestTraces(t *testing.T) {
 		t.Errorf("without a daemon: %+v", got)
 	}
 }
+
+// TestTracesOfAFaultyEnvironment checks that a variable that no exporter can read is named, and that nothing prints its value.
+func TestTracesOfAFaultyEnvironment(t *testing.T) {
+	c, dir := tracestest.New(t), t.TempDir()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer canary-key")
+	write(t, dir, "parley.yaml", "listen: "+freeAddress(t)+"\nagents: [{id: echo, kind: echo}]\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: ci, token: "+webToken+", name: CI}]}\n")
+	got := parley(t, dir, "doctor")
+	if all := got.stdout + got.stderr; strings.Contains(all, "canary") || !strings.Contains(all, "OTEL_EXPORTER_OTLP_HEADERS") || !strings.Contains(all, "the collector takes spans") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -36,7 +36,7 @@ type useRow struct {
 	Part float64
 }
 
-// mostDays bounds the bars.
+// mostDays bounds the bars. The sums of earlier days have left the store.
 const mostDays = 400
 
 // use shows what agents have done and used.
@@ -101,6 +101,8 @@ func (v *usePage) draw(days []operator.Used, from, to time.Time) {
 	for day := range byDay {
 		v.First, v.Last = min(v.First, day), max(v.Last, day)
 	}
+	last, _ := time.Parse(time.DateOnly, v.Last) // a date
+	v.First = max(v.First, last.AddDate(0, 0, 1-mostDays).Format(time.DateOnly))
 	most := int64(1)
 	for _, u := range byDay {
 		most = max(most, v.amount(&u))

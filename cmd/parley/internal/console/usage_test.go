@@ -40,4 +40,9 @@ func TestUse(t *testing.T) {
 	if highest < 0.9 || highest > 1.01 {
 		t.Errorf("the highest bar has %v of the picture", highest)
 	}
+	tab.Goto(s.inside + "/use?since=2001-01-01")
+	const bars = `Array.from(document.querySelectorAll("[data-test=used] rect")).filter(e => e.getBoundingClientRect().height > 0).length > 0 && document.querySelectorAll("[data-test=used] rect").length`
+	if n := browsertest.Eval[any](tab, bars); n != 400.0 {
+		t.Errorf("since years ago: %v bars up to today", n)
+	}
 }

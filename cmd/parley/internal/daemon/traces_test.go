@@ -147,6 +147,9 @@ func TestContentOfTraces(t *testing.T) {
 			t.Errorf("%q is not in %.200s", word, text)
 		}
 	}
+	if said := chat.About["gen_ai.output.messages"]; !strings.Contains(said, `"finish_reason":"stop"`) || chat.About["gen_ai.response.time_to_first_chunk"] == "" {
+		t.Errorf("the answer is not in the form of the conventions: %s %v", said, chat.About)
+	}
 	if bytes.Contains(c.Bytes(), []byte("canary")) {
 		t.Error("the collector gets a secret")
 	}

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -51,12 +53,11 @@ func Open(ctx context.Context, o Options) (*Traces, error) {
 	return t, nil
 }
 
-// optionsOf returns the options of a client of the collector. The environment has the rest.
+// optionsOf returns the options of a client of the collector. The environment has the rest. The client would print a variable that it
+// cannot read, such as the headers, which are secrets; package config warns of them without their values.
 func optionsOf(c config.Traces) []otlptracehttp.Option {
-	options := []otlptracehttp.Option{otlptracehttp.WithProxy(direct)}
-	if c.FromFile {
-		options = append(options, otlptracehttp.WithEndpointURL(c.URL))
-	}
+	otel.SetLogger(logr.Discard())
+	options := []otlptracehttp.Option{otlptracehttp.WithProxy(direct), otlptracehttp.WithEndpointURL(c.URL)}
 	if len(c.Headers) > 0 {
 		headers := map[string]string{}
 		for name, value := range c.Headers {

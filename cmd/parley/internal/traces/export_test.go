@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,7 +38,7 @@ const key = "canary-key-77c1"
 // settings returns the settings of a collector at an address.
 func settings(url string) config.Traces {
 	return config.Traces{
-		Tracing: config.Tracing{OTLP: url, Sample: 1, Headers: map[string]secret.Value{"x-key": secret.New(key)}}, URL: url + "/v1/traces", FromFile: true,
+		Tracing: config.Tracing{OTLP: url, Sample: 1, Headers: map[string]secret.Value{"x-key": secret.New(key)}}, URL: url + "/v1/traces",
 	}
 }
 
@@ -107,6 +108,78 @@ func TestAsk(t *testing.T) {
 	defer redirect.Close()
 	if err := traces.Ask(t.Context(), settings(redirect.URL)); err == nil || taken.Load() != 0 {
 		t.Errorf("%v, and %d requests at the other address", err, taken.Load())
+	}
+}
+
+// TestCollectorsThatAreAway checks that a run never waits for a collector, that the spans in memory are bounded, that the end of Close's
+// context ends Close, and that failures have one warning.
+func TestCollectorsThatAreAway(t *testing.T) {
+	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "64")
+	record := func(made *traces.Traces, runs int) {
+		for range runs {
+			run := newRun()
+			made.RunBegins(t.Context(), run, run.BegunAt)
+			made.RunEnded(run, turn.Report{Outcome: turn.Answered, BegunAt: run.BegunAt, Took: time.Second})
+		}
+	}
+	t.Run("refuses connections", func(t *testing.T) {
+		gone := httptest.NewServer(nil)
+		gone.Close()
+		made, log := open(t, settings(gone.URL), new(store))
+		record(made, 200)
+		if err := made.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if strings.Count(log.String(), "level=WARN") != 1 || strings.Contains(log.String(), key) {
+			t.Errorf("%s", log)
+		}
+	})
+	t.Run("hangs", func(t *testing.T) {
+		c, hung, released := tracestest.New(t), make(chan struct{}, 100), make(chan struct{})
+		hangs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			hung <- struct{}{}
+			<-released
+			c.Config.Handler.ServeHTTP(w, r)
+		}))
+		defer hangs.Close()
+		made, _ := open(t, settings(hangs.URL), new(store))
+		record(made, 64)
+		<-hung
+		record(made, 4000)
+		closing, _ := open(t, settings(hangs.URL), new(store))
+		record(closing, 64)
+		<-hung
+		short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if err := closing.Close(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		close(released)
+		const waiting, most = 2048, 2048 + 64 + 64 + 128 // the queue, two batches that were taken from it, and the spans of closing
+		c.Await(t, func(spans []tracestest.Span) bool { return len(spans) >= waiting })
+		last := newRun()
+		last.Agent = "last"
+		made.RunBegins(t.Context(), last, last.BegunAt)
+		made.RunEnded(last, turn.Report{Outcome: turn.Answered, BegunAt: last.BegunAt})
+		spans := c.Await(t, func(spans []tracestest.Span) bool {
+			return slices.ContainsFunc(spans, func(s tracestest.Span) bool { return s.Name == "turn last" })
+		})
+		if n := len(spans) - 2; n > most {
+			t.Errorf("%d spans waited, want at most %d", n, most)
+		}
+	})
+}
+
+// TestCallersOfSeveralPlaces checks that a request has a caller's place only if exactly one header names it.
+func TestCallersOfSeveralPlaces(t *testing.T) {
+	const one, two = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	made, _ := open(t, settings("http://127.0.0.1:1"), new(store))
+	for _, values := range [][]string{{one}, {one, two}, {}, {"nonsense"}} {
+		made.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if has := !trace.From(r.Context()).IsZero(); has != (len(values) == 1 && values[0] == one) {
+				t.Errorf("%v: %v", values, trace.From(r.Context()))
+			}
+		})).ServeHTTP(httptest.NewRecorder(), &http.Request{Header: http.Header{trace.Header: values}})
 	}
 }
 

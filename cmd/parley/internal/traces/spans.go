@@ -106,12 +106,13 @@ func (t *Traces) attempt(at, parent trace.Place, run *runs.Run, r turn.Report) {
 	if t.Traces.Content {
 		about = append(about, inputs(r.Input.Messages)...)
 		if r.Reply != nil {
-			about = append(about, attribute.String("gen_ai.output.messages", said("assistant", r.Reply.Content)))
+			about = append(about, attribute.String("gen_ai.output.messages", said(r.Reply.Content, r.Usage.Finish)))
 		}
 	}
 	end := r.BegunAt.Add(r.Took)
 	t.record(span{at: at, parent: parent, name: operation + " " + of, kind: api.SpanKindClient, begun: r.BegunAt, end: end, about: about}, func(s api.Span) {
 		if r.FirstToken > 0 {
+			s.SetAttributes(attribute.Float64("gen_ai.response.time_to_first_chunk", r.FirstToken.Seconds()))
 			s.AddEvent("gen_ai.first_token", api.WithTimestamp(r.BegunAt.Add(r.FirstToken)))
 		}
 		if r.Err != nil || r.Outcome == turn.Retried || r.Outcome == turn.Failed {
@@ -241,8 +242,9 @@ func cut(words string) string { return event.Cut(event.Text(words), maxContent) 
 
 // message is a message in the form of OpenTelemetry's conventions.
 type message struct {
-	Role  string `json:"role"`
-	Parts []part `json:"parts"`
+	Role   string `json:"role"`
+	Parts  []part `json:"parts"`
+	Finish string `json:"finish_reason,omitempty"` // of an answer, which must have it
 }
 
 type part struct {
@@ -250,8 +252,10 @@ type part struct {
 	Content string `json:"content"`
 }
 
-// said returns a list of one message as JSON.
-func said(role, words string) string { return many(message{role, []part{{"text", cut(words)}}}) }
+// said returns the list of one answer as JSON.
+func said(words, finish string) string {
+	return many(message{"assistant", []part{{"text", cut(words)}}, cmp.Or(event.Cut(event.Text(finish), maxName), "stop")})
+}
 
 func many(list ...message) string {
 	raw, _ := json.Marshal(list) // texts always encode
@@ -270,7 +274,7 @@ func inputs(input []assembly.Message) []attribute.KeyValue {
 		if room -= len(words); room < 0 {
 			break
 		}
-		list = append(list, message{string(m.Role), []part{{"text", words}}})
+		list = append(list, message{Role: string(m.Role), Parts: []part{{"text", words}}})
 	}
 	if len(list) == 0 {
 		return nil

@@ -153,8 +153,10 @@ func (t *Traces) Handler(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p, ok := trace.Parse(r.Header.Get(trace.Header)); ok {
-			r = r.WithContext(trace.With(r.Context(), p))
+		if values := r.Header.Values(trace.Header); len(values) == 1 { // of several, none is the caller's place
+			if p, ok := trace.Parse(values[0]); ok {
+				r = r.WithContext(trace.With(r.Context(), p))
+			}
 		}
 		next.ServeHTTP(w, r)
 	})
