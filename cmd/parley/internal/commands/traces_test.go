@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,4 +95,45 @@ func TestTracesOfAFaultyEnvironment(t *testing.T) {
 	if all := got.stdout + got.stderr; strings.Contains(all, "canary") || !strings.Contains(all, "OTEL_EXPORTER_OTLP_HEADERS") || !strings.Contains(all, "the collector takes spans") {
 		t.Errorf("%+v", got)
 	}
+}
+
+// TestKilledDuringATrace kills the daemon while an agent works. The next one goes on in the same trace, below the span of the message,
+// which the killed one had exported.
+func TestKilledDuringATrace(t *testing.T) {
+	t.Parallel()
+	c, m, dir := tracestest.New(t), startModel(t), t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: ''}\nagents: [{id: m, kind: openai, model: m, base_url: '"+m.URL+"/v1'}]\ntracing: {otlp: '"+c.URL+"'}\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: m\nturns: {coalesce: 0s}\nweb: {tokens: [{id: ci, token: "+webToken+", name: CI}]}\n")
+	daemon := start(t, dir, os.Args[0], "run")
+	if status, raw := httpCall(t, http.MethodPost, daemon.address()+"/api/v1/workspaces/ours/messages", webToken, `{"content":"one"}`, ""); status != http.StatusAccepted {
+		t.Fatal(status, raw)
+	}
+	named := func(name string) tracestest.Span {
+		t.Helper()
+		var found tracestest.Span
+		c.Await(t, func(spans []tracestest.Span) bool {
+			at := slices.IndexFunc(spans, func(s tracestest.Span) bool { return s.Name == name })
+			if at >= 0 {
+				found = spans[at]
+			}
+			return at >= 0
+		})
+		return found
+	}
+	<-m.begun
+	message := named("message web")
+	if err := daemon.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = daemon.cmd.Wait() // killed by the test
+	daemon = start(t, dir, os.Args[0], "run")
+	daemon.address()
+	<-m.begun
+	m.rest <- "upon a time."
+	turn, attempt := named("turn m"), named("chat m")
+	if turn.Trace != message.Trace || turn.Parent != message.ID || attempt.Trace != message.Trace || attempt.Parent != turn.ID {
+		t.Errorf("message %+v\nturn %+v\nattempt %+v", message, turn, attempt)
+	}
+	daemon.signal(os.Interrupt)
+	daemon.end()
 }
