@@ -317,7 +317,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	err = errors.Join(err, d.phase(base, "agents", last, func(context.Context) error { d.CloseAgents(); return nil }))
 	var sending sync.WaitGroup
-	sending.Go(func() { _ = d.phase(base, "traces", max(last, time.Until(end)), d.traces.Close) }) // lost spans are no failure of the stop
+	sending.Go(func() { d.closeTraces(base, max(last, time.Until(end))) })
 	defer sending.Wait()
 	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.Work.Close))
 	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.Journal.Close() }))

@@ -297,6 +297,31 @@ func TestCollectorAway(t *testing.T) {
 	})
 }
 
+// TestCollectorThatHangs checks that a collector that takes connections and never answers delays no message, and that the daemon stops
+// within its time, and says that spans are lost.
+func TestCollectorThatHangs(t *testing.T) {
+	t.Parallel()
+	hung, released := make(chan struct{}, 100), make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		hung <- struct{}{}
+		<-released
+	}))
+	defer hangs.Close()
+	defer close(released)
+	h := open(t, exporting(plan{stop: 3 * time.Second}, &tracestest.Collector{Server: hangs}, ""))
+	h.mention("one")
+	h.answerNext(replyWith("One."))
+	h.posts(1)
+	<-hung
+	h.mention("two")
+	h.answerNext(replyWith("Two."))
+	h.posts(2)
+	if err := h.stop(); err != nil {
+		t.Errorf("%v\n%s", err, h.log)
+	}
+	same(t, h.warnings("collector"), 1)
+}
+
 // TestWithoutTracing checks that nothing is traced, and nothing of a caller's trace is stored, unless the configuration says so.
 func TestWithoutTracing(t *testing.T) {
 	t.Parallel()

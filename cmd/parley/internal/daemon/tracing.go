@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"parley/adapters/agent"
 	"parley/cmd/parley/internal/traces"
@@ -24,6 +25,16 @@ func (d *Daemon) openTraces(ctx context.Context, c *config.Config, j *journal.Jo
 	}
 	d.log = d.traces.Logger(d.log)
 	return nil
+}
+
+// closeTraces sends the spans that wait. Lost spans are no failure of the stop.
+func (d *Daemon) closeTraces(ctx context.Context, within time.Duration) {
+	if d.traces == nil {
+		return
+	}
+	if err := d.phase(ctx, "traces", within, d.traces.Close); err != nil {
+		d.log.Warn("the collector of traces did not take the last spans in time; they are lost", "collector", d.traces.Traces.URL, "err", err)
+	}
 }
 
 // tracedAgent describes an agent of the configuration in use for its spans.
