@@ -170,6 +170,31 @@ func TestCollectorsThatAreAway(t *testing.T) {
 	})
 }
 
+// TestResource checks what names a node to the collector, and that a faulty variable turns nothing off.
+func TestResource(t *testing.T) {
+	for name, test := range map[string]struct{ service, attributes, wantService, wantDeployment string }{
+		"by itself":        {wantService: "parley"},
+		"of the variables": {service: "helpdesk", attributes: "deployment.environment.name=prod,service.name=other", wantService: "helpdesk", wantDeployment: "prod"},
+		"faulty":           {attributes: "garbage", wantService: "parley"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_SERVICE_NAME", test.service)
+			t.Setenv("OTEL_RESOURCE_ATTRIBUTES", test.attributes)
+			c, run := tracestest.New(t), newRun()
+			made, _ := open(t, settings(c.URL), new(store))
+			made.RunBegins(t.Context(), run, run.BegunAt)
+			made.RunEnded(run, turn.Report{Outcome: turn.Answered, BegunAt: run.BegunAt})
+			if err := made.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			_, about := c.Last()
+			if about["service.name"] != test.wantService || about["deployment.environment.name"] != test.wantDeployment || about["service.instance.id"] != "n" || about["service.version"] != "1" {
+				t.Errorf("%v", about)
+			}
+		})
+	}
+}
+
 // TestCallersOfSeveralPlaces checks that a request has a caller's place only if exactly one header names it.
 func TestCallersOfSeveralPlaces(t *testing.T) {
 	const one, two = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
