@@ -201,6 +201,21 @@ func TestCallersOfTheAPIContinueTheirTraces(t *testing.T) {
 	}
 }
 
+// TestBridgesGetTheirPlaceInATrace checks that the program of a bridge gets the span of each delivery.
+func TestBridgesGetTheirPlaceInATrace(t *testing.T) {
+	t.Parallel()
+	c, places := tracestest.New(t), make(chan string, 4)
+	program := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { places <- r.Header.Get("Traceparent") }))
+	defer program.Close()
+	h := open(t, exporting(plan{files: map[string]string{"workspaces/irc.yaml": bridgeFile("irc", ircToken, program.URL, "")}}, c, ""))
+	if got := h.bridge("irc", ircToken, `{"id":"m1",`+ircGarden+`,"content":"is it dry?","mentioned":true,`+ircNora+`}`); got.status != http.StatusAccepted {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	h.answerNext(replyWith("No."))
+	sent := spanOf(t, c.Await(t, has("deliver post", 1)), "deliver post", 1)
+	same(t, <-places, "00-"+sent.Trace+"-"+sent.ID+"-01")
+}
+
 // TestCoalescedTurnIsInTheTraceOfItsFirstMessage: the turn has links to the other messages.
 func TestCoalescedTurnIsInTheTraceOfItsFirstMessage(t *testing.T) {
 	t.Parallel()
