@@ -424,6 +424,40 @@ func TestAnAllowedToolMayTakeLong(t *testing.T) {
 	same(t, "answer", agenttest.Texts(said, stream.Answer), []string{"asked yes. "})
 }
 
+// TestEachQuestionWaitsForItself proves that the answer to one question of a prompt does not end the wait for the next one.
+func TestEachQuestionWaitsForItself(t *testing.T) {
+	f := newFixture(t, "", nil)
+	said, err := f.run(t.Context(), f.input("t1", "first", "ask c1 rm\nask c2 mv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	f.closed["first"] = true
+	f.mu.Unlock()
+	looks := make(chan struct{})
+	in := f.input("t1", "second", "Allow")
+	in.Asking = func() (bool, error) {
+		select {
+		case looks <- struct{}{}:
+		case <-t.Context().Done():
+		}
+		return true, nil
+	}
+	in.Resume = &assembly.Resume{RunID: "first", Details: said[len(said)-1].Details, Answered: true, Option: "yes"}
+	if said, err = f.run(t.Context(), in); err != nil || said[len(said)-1].Type != stream.RequestInput {
+		t.Fatalf("no second question: %v, %v", said, err)
+	}
+	for range 20 { // the first question's looks have the same pauses
+		<-looks
+	}
+	in = f.input("t1", "third", "Reject")
+	in.Resume = &assembly.Resume{RunID: "second", Details: said[len(said)-1].Details, Answered: true, Option: "no"}
+	if said, err = f.run(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "answer", agenttest.Texts(said, stream.Answer), []string{"asked no. "})
+}
+
 // TestAQuestionThatNobodyAnswersIsCancelled by the thread's next run, after it was closed, and after answer_within.
 func TestAQuestionThatNobodyAnswersIsCancelled(t *testing.T) {
 	ask := func(f *fixture) {

@@ -270,11 +270,11 @@ func (a *Agent) attend(ctx context.Context, p *process, open *prompt, input asse
 	defer late.Stop()
 	looks := time.NewTicker(a.look)
 	defer looks.Stop()
-	misses := 0
+	misses, asked := 0, input.RunID
 	for {
 		select {
 		case <-p.done:
-			if a.pool.unopen(p) {
+			if a.pool.waits(p, asked, true) {
 				a.pool.drop(p)
 			}
 			return
@@ -291,9 +291,9 @@ func (a *Agent) attend(ctx context.Context, p *process, open *prompt, input asse
 		}
 		switch {
 		case misses == 0:
-		case !a.pool.waits(p, open):
+		case !a.pool.waits(p, asked, misses >= maxMisses):
 			return
-		case misses >= maxMisses && a.pool.unopen(p):
+		case misses >= maxMisses:
 			p.open = nil
 			err := p.abandon(ctx, open)
 			a.pool.give(p, err != nil)
@@ -304,13 +304,6 @@ func (a *Agent) attend(ctx context.Context, p *process, open *prompt, input asse
 
 // maxMisses is the number of looks after which nobody answers a question any more.
 const maxMisses = 2
-
-// waits reports whether a prompt still waits for people.
-func (p *pool) waits(one *process, open *prompt) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !one.busy && one.open == open
-}
 
 // finish ends the run with the reason for which the program has ended the prompt.
 func (r *run) finish(raw json.RawMessage, told bool) error {
