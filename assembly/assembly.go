@@ -137,8 +137,8 @@ type Input struct {
 	// KeepSession keeps it durably for later runs, and "" keeps nothing. With take, the same step does what Take does. Only an agent of turn.KeepsSessions has them.
 	Session     string
 	KeepSession func(session string, take bool) error
-	// Asking reports whether the run has ended with a question that people may still answer. An agent that waits for them calls it now and
-	// then. Only an agent of turn.KeepsSessions has it.
+	// Asking reports whether the run has ended with a question that people may still answer, or whose answer is for a run that has not ended. An
+	// agent that waits for them calls it now and then. Only an agent of turn.KeepsSessions has it.
 	Asking func() (bool, error)
 	// Push is where the agent's server may report that its work has gone on. Only an agent of turn.WorksOn has it.
 	Push Push

@@ -78,14 +78,26 @@ func questionAnswered(f *fixture) {
 	want := *f.asking().Question
 	want.Run, want.Agent = asked.ID, agent
 	same(f, "the open question", *open, want)
+	isAsking := func(what string, want bool) {
+		f.Helper()
+		asking, err := f.Runs.IsAsking(f.ctx, asked.ID)
+		f.must(err)
+		same(f, what, asking, want)
+	}
+	isAsking("asking before the run of the answer", true)
 	run := after.begin(threadKey(1))
 	same(f, "the question of the run", run.Question, asked.ID)
-	same(f, "the question of the resumed run", f.successor("again").begin(threadKey(1)).Question, asked.ID)
+	again := f.successor("again")
+	resumed := again.begin(threadKey(1))
+	same(f, "the question of the resumed run", resumed.Question, asked.ID)
 	q, err := f.Runs.Question(f.ctx, asked.ID)
 	f.must(err)
 	same(f, "answer", q.Answer, &runs.Answer{Option: "y", Text: "yes"})
 	_, err = f.Runs.Question(f.ctx, run.ID)
 	f.fails("no question", err, storage.ErrNotFound)
+	isAsking("asking during the run of the answer", true)
+	again.commit(resumed, answer("Done."))
+	isAsking("asking after the run of the answer", false)
 }
 
 func questionAnsweredOnce(f *fixture) {

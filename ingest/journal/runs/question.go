@@ -71,10 +71,11 @@ func (r *Runs) Question(ctx context.Context, run string) (Question, error) {
 	return *q, nil
 }
 
-// IsAsking reports whether a run has a question that is open.
+// IsAsking reports whether a run has a question that is open, or whose answer is for a run that has not ended.
 func (r *Runs) IsAsking(ctx context.Context, run string) (bool, error) {
 	return storage.ReadOne(ctx, r.db, func(tx *storage.Txn) bool {
-		return tx.Has(`SELECT 1 FROM questions WHERE run = $1 AND state = 'open'`, run)
+		return tx.Has(`SELECT 1 FROM questions q WHERE q.run = $1 AND (q.state = 'open' OR q.answer NOT IN ('', 'null') AND EXISTS (SELECT 1 FROM threads t
+			WHERE t.id = q.thread AND (t.question = q.run OR t.run_id IS NOT NULL AND t.run_question = q.run)))`, run)
 	})
 }
 
