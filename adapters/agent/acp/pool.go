@@ -159,15 +159,15 @@ func (p *pool) free() {
 	p.freed = make(chan struct{})
 }
 
-// waits reports whether a process still waits for the answer to the question with which a run ended. A later run of the same prompt may have
-// ended with another question. With take, a process that waits is the caller's.
-func (p *pool) waits(one *process, asked string, take bool) bool {
+// unopen takes a process that still waits for the answer to the question with which a run ended. A later run of the same prompt may have ended with
+// another question.
+func (p *pool) unopen(one *process, asked string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one.busy || p.threads[one.thread] != one || one.open == nil || one.open.run != asked {
 		return false
 	}
-	one.busy = take
+	one.busy = true
 	return true
 }
 

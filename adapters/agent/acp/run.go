@@ -18,7 +18,7 @@ const (
 	// cancelTime bounds the wait for the end of a prompt that was cancelled. After it, the process ends.
 	cancelTime = 5 * time.Second
 	// lookTime is the time between two looks at a question that people may answer.
-	lookTime = 2 * time.Second
+	lookTime = time.Second
 )
 
 // run is one run of the agent.
@@ -270,16 +270,14 @@ func (a *Agent) attend(ctx context.Context, p *process, open *prompt, input asse
 	defer late.Stop()
 	looks := time.NewTicker(a.look)
 	defer looks.Stop()
-	misses, asked := 0, input.RunID
 	for {
 		select {
 		case <-p.done:
-			if a.pool.waits(p, asked, true) {
+			if a.pool.unopen(p, input.RunID) {
 				a.pool.drop(p)
 			}
 			return
 		case <-late.C:
-			misses = maxMisses
 		case <-looks.C:
 			if input.Asking == nil {
 				continue
@@ -287,23 +285,14 @@ func (a *Agent) attend(ctx context.Context, p *process, open *prompt, input asse
 			if asks, err := input.Asking(); err != nil || asks {
 				continue
 			}
-			misses++ // the run of an answer may be about to begin
 		}
-		switch {
-		case misses == 0:
-		case !a.pool.waits(p, asked, misses >= maxMisses):
-			return
-		case misses >= maxMisses:
+		if a.pool.unopen(p, input.RunID) {
 			p.open = nil
-			err := p.abandon(ctx, open)
-			a.pool.give(p, err != nil)
-			return
+			a.pool.give(p, p.abandon(ctx, open) != nil)
 		}
+		return
 	}
 }
-
-// maxMisses is the number of looks after which nobody answers a question any more.
-const maxMisses = 2
 
 // finish ends the run with the reason for which the program has ended the prompt.
 func (r *run) finish(raw json.RawMessage, told bool) error {
