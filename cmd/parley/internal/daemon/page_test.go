@@ -12,10 +12,14 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"parley/adapters/agent/acp/acptest"
 	"parley/adapters/browsertest"
 )
 
-func TestMain(m *testing.M) { browsertest.Main(m) }
+func TestMain(m *testing.M) {
+	acptest.Main()
+	browsertest.Main(m)
+}
 
 // inElement is the expression for the elements in the conversation of a page that a selector matches.
 func inElement(selector string) string {
