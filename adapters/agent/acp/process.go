@@ -180,10 +180,13 @@ func (p *process) stop() {
 		_ = p.in.Close()
 		after := time.NewTimer(endTime)
 		defer after.Stop()
+		output := p.messages
 		for ended := false; !ended; {
 			select {
-			case <-p.messages: // its last output
-				ended = p.isDone()
+			case _, more := <-output: // its last words
+				if !more {
+					output = nil
+				}
 			case <-p.done:
 				ended = true
 			case <-after.C:
@@ -194,15 +197,6 @@ func (p *process) stop() {
 		}
 	}
 	p.clean()
-}
-
-func (p *process) isDone() bool {
-	select {
-	case <-p.done:
-		return true
-	case <-time.After(10 * time.Millisecond):
-		return false
-	}
 }
 
 // clean removes the copies of files.

@@ -102,7 +102,8 @@ func (r *run) resume(ctx context.Context) (answered bool, err error) {
 	r.open = nil
 	if resume != nil && resume.Answered && isOurs(resume.Details) && (open == nil || open.run != resume.RunID) {
 		if open != nil && r.abandon(ctx, open) != nil {
-			r.kill()
+			r.kill() // the next run gets a new process
+			<-r.done
 		}
 		if err := r.answer.Text(closed); err != nil {
 			return true, err
