@@ -85,8 +85,9 @@ func TestSample(t *testing.T) {
 
 // TestPlaces checks that names give the same span on each node, and other names another one.
 func TestPlaces(t *testing.T) {
-	o := trace.Of(uuid.NewString(), "", nil, 1)
-	if o.At("run", "a") != o.At("run", "a") || o.At("run", "a") == o.At("run", "b") || o.At("a", "b") == o.At("ab") || o.Below("x") == o.At("y").Below("x") {
+	id := uuid.NewString()
+	o, other := trace.Of(id, "", nil, 1), trace.Of(id, "", nil, 1)
+	if o.At("run", "a") != other.At("run", "a") || o.At("run", "a") == o.At("run", "b") || o.At("a", "b") == o.At("ab") || o.Below("x") == o.At("y").Below("x") {
 		t.Error("the names of spans are not their own")
 	}
 	header := http.Header{}
