@@ -55,10 +55,10 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	r.keep = keeps(input, &r.kept)
 	r.answer = remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure)
 	err = r.do(ctx)
-	open := p.open
+	open, conn := p.open, p.conn
 	a.pool.give(p, r.prompt != nil || r.session == "" || r.isEnded())
 	if open != nil {
-		go a.attend(context.WithoutCancel(ctx), p, open, input)
+		go a.attend(context.WithoutCancel(ctx), p, open, conn.done, input)
 	}
 	if errors.Is(err, errCancelled) {
 		return context.Cause(ctx)
@@ -266,14 +266,14 @@ func (p *process) abandon(ctx context.Context, open *prompt) error {
 }
 
 // attend waits until people have decided on a prompt that waits, and cancels it if they will not.
-func (a *Agent) attend(ctx context.Context, p *process, open *prompt, input assembly.Input) {
+func (a *Agent) attend(ctx context.Context, p *process, open *prompt, ended <-chan struct{}, input assembly.Input) {
 	late := time.NewTimer(a.config.AnswerWithin)
 	defer late.Stop()
 	looks := time.NewTicker(a.look)
 	defer looks.Stop()
 	for {
 		select {
-		case <-p.done:
+		case <-ended:
 			if a.pool.unopen(p, input.RunID) {
 				a.pool.drop(p)
 			}

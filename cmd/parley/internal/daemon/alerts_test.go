@@ -57,6 +57,7 @@ func operatorsAreTold(t *testing.T, store string) {
 	h.awaitState("acme", "up")
 	h.mention("and now?")
 	h.answerNext(func(w http.ResponseWriter) { http.Error(w, "still no", http.StatusForbidden) })
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="failed"}`, 1) // the two mentions are of different threads
 	h.mention("at last?")
 	h.answerNext(replyWith("Yes."))
 	if got := await(2); len(got) != 2 || !strings.HasPrefix(got[1], "Over: agent helper fails") {
