@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -254,6 +255,13 @@ func TestFilesAreGivenAsTheProgramTakesThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "blocks with "+can, said[len(said)-1].Text, want)
+		if copies := f.agent.pool.threads["t1"].files; copies != "" {
+			f.sessions["t1"] = "" // words of the thread were forgotten
+			same(t, "the next run", f.answer("t1", "say hi"), "hi")
+			if _, err := os.Stat(copies); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a new session leaves the copies of the files: %v", err)
+			}
+		}
 	}
 }
 

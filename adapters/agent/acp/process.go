@@ -271,6 +271,7 @@ func (p *process) ensure(ctx context.Context, k *kept, keep func() error) (isNew
 			p.agent.log.Warn("an agent's program does not find its session, and begins a new one", "err", p.fault(method, err))
 		}
 	}
+	p.clean() // words of the earlier session may have been forgotten
 	if err := open("session/new", ""); err != nil {
 		return false, p.fault("session/new", err)
 	}

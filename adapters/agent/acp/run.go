@@ -236,8 +236,7 @@ func (r *run) take(m message) error {
 	return nil
 }
 
-// abandon cancels a prompt that nobody needs any more, and waits for its end. It fails if the prompt does not end in time; then the process is of no
-// more use.
+// abandon cancels a prompt and waits for its end. It fails if the prompt does not end in time; then the process is of no more use.
 func (p *process) abandon(ctx context.Context, open *prompt) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), p.agent.patience, errSilent)
 	defer cancel()
