@@ -118,10 +118,7 @@ func (r *recordTx) obey(row *messages.Message, d *Decision) {
 	case d.Command == CommandUnschedule:
 		schedules.Cancel(r.Txn, r.Workspace, r.claim.Key, d.Subject)
 	case d.Command == CommandNew:
-		threads.NewContext(r.Txn, thread, row.Seq)
-		if state.Run == "" { // else its agent goes on in its conversation, which later turns know by another id
-			runs.ForgetSessions(r.Txn, thread)
-		}
+		r.newContext(row.Seq)
 		r.forget()
 	case d.Command == CommandStop && state.Run != "":
 		if event.IsWorkstream(r.claim.Key) { // the workstream has ended: no other turn follows
@@ -133,5 +130,14 @@ func (r *recordTx) obey(row *messages.Message, d *Decision) {
 	case d.Command == CommandStop:
 		runs.StopWaiting(r.Txn, thread, r.now)
 		r.out.Told = runs.Close(r.Txn, r.thread.Question, "expired", "", r.now)
+	}
+}
+
+// newContext lets later turns see nothing from before a place in the thread, and begin new conversations with their agents. The agent of an
+// unfinished run goes on in its conversation, which later turns know by another id.
+func (r *recordTx) newContext(seq int64) {
+	threads.NewContext(r.Txn, r.claim.Thread, seq)
+	if r.thread.Run == "" {
+		runs.ForgetSessions(r.Txn, r.claim.Thread)
 	}
 }

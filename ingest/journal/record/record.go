@@ -460,10 +460,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 	row := r.newMessage(m, d)
 	begins := r.begins(row, d)
 	if d.Restart {
-		threads.NewContext(r.Txn, r.claim.Thread, r.thread.NextSeq-1)
-		if r.thread.Run == "" {
-			runs.ForgetSessions(r.Txn, r.claim.Thread)
-		}
+		r.newContext(r.thread.NextSeq - 1)
 	}
 	made, ok := messages.Insert(r.Txn, messages.Insertion{
 		Message: row, Workspace: r.Workspace, Fence: r.claim.Fence, Now: r.now, Begins: begins, Noted: d.Note, NoMemory: d.NoMemory,

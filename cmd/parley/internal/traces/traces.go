@@ -96,7 +96,7 @@ func (t *Traces) remember(run string, p trace.Place) {
 	}
 	if len(t.order) == remembered {
 		delete(t.places, t.order[0])
-		t.order = append(t.order[:0], t.order[1:]...)
+		t.order = t.order[1:]
 	}
 	t.places[run], t.order = p, append(t.order, run)
 }
