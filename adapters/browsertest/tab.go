@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -161,15 +162,32 @@ func Eval[T any](tab *Tab, expression string) T {
 // Wait waits until a JavaScript expression is true in the page, or in the page that replaces it.
 func (tab *Tab) Wait(expression string) {
 	tab.t.Helper()
-	poll := chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(pollEvery), chromedp.WithPollingTimeout(answerWithin))
-	run(tab, "wait for "+expression, func(ctx context.Context, t *chromedp.Target) (bool, error) {
+	run(tab, "wait for "+expression, until("!!("+expression+")"))
+}
+
+// Text waits until a JavaScript expression is a text in the page, or in the page that replaces it. If it does not
+// become that text, the failure says what it was last.
+func (tab *Tab) Text(expression, want string) {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, answerWithin)
+	defer cancel()
+	quoted, _ := json.Marshal(want) // a string has no error
+	if _, err := chromedp.Run(ctx, until(fmt.Sprintf("(%s) === %s", expression, quoted))); err != nil {
+		tab.t.Fatalf("wait for a text: %v\ngot:  %q\nwant: %q\nof %s; the page's faults: %q", err, Eval[string](tab, "String("+expression+")"), want, expression, tab.Faults())
+	}
+}
+
+// until is the action that waits until a JavaScript expression is true.
+func until(expression string) chromedp.Action[bool] {
+	poll := chromedp.Poll[bool](expression, chromedp.WithPollingInterval(pollEvery), chromedp.WithPollingTimeout(answerWithin))
+	return func(ctx context.Context, t *chromedp.Target) (bool, error) {
 		for {
 			value, err := poll(ctx, t)
 			if err == nil || ctx.Err() != nil || !replaced.MatchString(err.Error()) {
 				return value, err
 			}
 		}
-	})
+	}
 }
 
 // replaced matches the error of a step that was in a page when another page replaced it.

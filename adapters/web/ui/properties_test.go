@@ -21,7 +21,7 @@ func set(tab *browsertest.Tab, script string) {
 // called waits until the callbacks of the page have got values.
 func called(t *testing.T, tab *browsertest.Tab, want string) {
 	t.Helper()
-	tab.Wait(fmt.Sprintf("JSON.stringify(window.calls) === %q", want))
+	tab.Text("JSON.stringify(window.calls)", want)
 	set(tab, "calls = []")
 }
 

@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ func (h *harness) theirPage(t *testing.T, thread, token, name string) *browserte
 
 // spoken waits until the list that a page shows has the messages, without the ends of runs.
 func spoken(tab *browsertest.Tab, want ...string) {
-	tab.Wait(fmt.Sprintf(`%s.map(e => e.textContent.replace(/\s+/g, ' ').trim()).join('|') === %q`, inElement(".list:not([hidden]) [data-test=message]:not([data-type='4'])"), strings.Join(want, "|")))
+	tab.Text(inElement(".list:not([hidden]) [data-test=message]:not([data-type='4'])")+`.map(e => e.textContent.replace(/\s+/g, ' ').trim()).join('|')`, strings.Join(want, "|"))
 }
 
 // TestPagesFollowTheirThread: two people see in their pages, as it happens and once, what the other writes, the runs of every message, and a
@@ -47,7 +46,7 @@ web:
 	both := func(selector, want string) {
 		t.Helper()
 		for _, tab := range []*browsertest.Tab{own, theirs} {
-			tab.Wait(fmt.Sprintf(`%s.map(e => e.innerText.replace(/\s+/g, ' ').trim()).join('|') === %q`, inElement(selector), want))
+			tab.Text(inElement(selector)+`.map(e => e.innerText.replace(/\s+/g, ' ').trim()).join('|')`, want)
 		}
 	}
 	own.Find("[data-test=input]").Type("who is right?")
@@ -75,21 +74,11 @@ web:
 	}
 	h.say(child.RunID, otherSecret, `{"t":9,"m":"Which shelf?","d":{"ux":{"options":[{"id":"n","label":"North"},{"id":"s","label":"South"}]}}}`)
 	both("[data-test=workstream-"+id+"]", "the books running, blocked")
-	report := <-h.inputs // its agent is told of the question
-	h.reply(report.RunID, "The books have a question.")
+	h.reply((<-h.inputs).RunID, "The books have a question.") // to its report
 	both("[data-test=option]", "North|South")
 	own.Screenshot("workstream-asks")
 	theirs.Role("button", "North").Click()
-	asks := func() leadInput { // the next input of the workstream; its agent answers the reports
-		for in := range h.inputs {
-			if !strings.HasPrefix(in.last(), "system: ") {
-				return in
-			}
-			h.reply(in.RunID, "I am told.")
-		}
-		panic("the channel is never closed")
-	}
-	answered := asks()
+	answered := <-h.inputs
 	if got := answered.last(); got != "user: [Sam]: North" {
 		t.Errorf("the workstream gets %q", got)
 	}
@@ -98,19 +87,20 @@ web:
 	theirs.Wait(inElement("[data-state=sent]") + ".length === 2") // before the workstream ends
 	own.Wait(inElement("[data-test=option]:disabled") + ".length === 2")
 	h.replyAs(answered.RunID, otherSecret, "On shelf 3.")
-	late := asks()
+	late, report := <-h.inputs, <-h.inputs // of the workstream, and of its agent, which is told of the answer
+	if strings.HasPrefix(late.last(), "system: ") {
+		late, report = report, late
+	}
+	h.reply(report.RunID, "I am told.")
+	for _, tab := range []*browsertest.Tab{own, theirs} { // a page shows what its two streams bring as it comes, so the end of the workstream waits
+		tab.Wait(inElement("[data-test=answer]") + ".some(e => e.textContent === 'Answer: I am told.')")
+	}
 	if got := late.last(); got != "user: [Sam]: the upper one" {
 		t.Errorf("the workstream gets %q", got)
 	}
 	h.replyAs(late.RunID, otherSecret, "On shelf 4.")
 	both("[data-test=workstream-"+id+"]", "the books completed")
-	for in := range h.inputs { // the reports of its answers
-		if strings.Contains(in.last(), "On shelf 4.") {
-			h.reply(in.RunID, "It is on shelf 4.")
-			break
-		}
-		h.reply(in.RunID, "I am told.")
-	}
+	h.reply((<-h.inputs).RunID, "It is on shelf 4.") // to the report of the last answer
 	const begin = "Look it up.|ThoughtFirst the catalogue.|ThoughtThen the shelves.|It may be|Question: Which shelf?NorthSouth|"
 	spoken(theirs, begin+"You: North|You: the upper one|Answer: On shelf 3.|Answer: On shelf 4.")
 	spoken(own, begin+"Sam "+sam+": North|Answer: On shelf 3.|Sam "+sam+": the upper one|Answer: On shelf 4.")
@@ -130,7 +120,7 @@ web:
 	shown := inElement(".list:not([hidden]) [data-test=message]:not([data-type='4'])") + ".map(e => e.textContent.replace(/\\s+/g, ' ')).join('\\n')"
 	before := browsertest.Eval[string](own, shown)
 	own.Goto(browsertest.Eval[string](own, "location.href"))
-	own.Wait(shown + " === " + quoted(before))
+	own.Text(shown, before)
 }
 
 // say adds messages to a run of an agent with a secret.
