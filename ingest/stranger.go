@@ -41,9 +41,9 @@ func questionOf(m *event.Message) string {
 	return named[:max(strings.LastIndexByte(named, '-'), 0)]
 }
 
-// isAdmitted reports whether an approver has admitted a stranger. That holds only where the policy asks about strangers.
+// isAdmitted reports whether an approver has admitted a stranger. An admission of all messages holds only where the policy asks about strangers.
 func (g gate) isAdmitted(sender string) bool {
-	return g.Policy.Strangers == StrangersAsk && sender != "" && (g.admitted[sender] || g.guest == sender) && !event.IsOperator(sender)
+	return sender != "" && (g.guest == sender || g.Policy.Strangers == StrangersAsk && g.admitted[sender]) && !event.IsOperator(sender)
 }
 
 func ignoring(reason string) record.Decision {
@@ -54,18 +54,22 @@ func ignoring(reason string) record.Decision {
 // the agent is a stranger, about whom the approvers of the agent are asked. A program cannot prove who its sender is, nor the
 // telephone network, so that neither asks about anybody. An edit asks about nobody either. It is admitted with its message.
 func (g gate) refused(m *event.Message, reason string, look record.Look) record.Decision {
-	if reason != event.ReasonUserRefused || g.Policy.Strangers != StrangersAsk || !isPerson(m) || g.guest != "" || !g.kind.MakesMessage() && g.kind != event.KindEdit {
+	if reason != event.ReasonUserRefused || !isPerson(m) || g.guest != "" || !g.kind.MakesMessage() && g.kind != event.KindEdit {
+		return ignoring(reason)
+	}
+	asks, s := g.Policy.Strangers == StrangersAsk, look.Stranger(m.Metadata.SenderID)
+	// An approver may answer a question after a reload that ended the questions. The answer admits the message that waits.
+	if !asks && (g.kind == event.KindEdit || !look.Carries(s.Envelope)) {
 		return ignoring(reason)
 	}
 	guest := g
 	guest.guest = m.Metadata.SenderID
 	d := guest.decide(m, look)
-	s := look.Stranger(m.Metadata.SenderID)
 	approvers := UsersIn(g.Approvers(g.Agent))
 	switch {
 	case s.State == strangers.Always, s.State == strangers.Once && look.Carries(s.Envelope):
 		return d
-	case g.kind == event.KindEdit, d.Trigger != messages.TriggerRun && d.Command == "", len(approvers) == 0:
+	case !asks, g.kind == event.KindEdit, d.Trigger != messages.TriggerRun && d.Command == "", len(approvers) == 0:
 		return ignoring(reason)
 	case s.State == strangers.No:
 		return ignoring(event.ReasonStrangerNo)

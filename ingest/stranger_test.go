@@ -74,6 +74,21 @@ func TestWhoAsks(t *testing.T) {
 		"an edit by an admitted person": {func(g *gate, _ *event.Message, s *store) {
 			g.kind, s.stranger.State = event.KindEdit, strangers.Always
 		}, ""},
+		"once, after the questions ended": {func(g *gate, _ *event.Message, s *store) {
+			g.Policy.Strangers, s.envelope, s.stranger.Envelope, s.stranger.State = StrangersIgnored, 7, 7, strangers.Once
+		}, ""},
+		"always, after the questions ended": {func(g *gate, _ *event.Message, s *store) {
+			g.Policy.Strangers, s.envelope, s.stranger.Envelope, s.stranger.State = StrangersIgnored, 7, 7, strangers.Always
+		}, ""},
+		"no, after the questions ended": {func(g *gate, _ *event.Message, s *store) {
+			g.Policy.Strangers, s.envelope, s.stranger.Envelope, s.stranger.State = StrangersIgnored, 7, 7, strangers.No
+		}, refused},
+		"another message after the questions ended": {func(g *gate, _ *event.Message, s *store) {
+			g.Policy.Strangers, s.envelope, s.stranger.Envelope, s.stranger.State = StrangersIgnored, 8, 7, strangers.Always
+		}, refused},
+		"an edit after the questions ended": {func(g *gate, _ *event.Message, s *store) {
+			g.kind, g.Policy.Strangers, s.envelope, s.stranger.Envelope, s.stranger.State = event.KindEdit, StrangersIgnored, 7, 7, strangers.Once
+		}, refused},
 		"many questions": {func(_ *gate, _ *event.Message, s *store) { s.strangers = maxStrangers }, full},
 	} {
 		g, m, s := askingGate("U8", "group:S1"), room(), &store{}
