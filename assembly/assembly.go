@@ -140,6 +140,9 @@ type Input struct {
 	// Asking reports whether the run has ended with a question that people may still answer, or whose answer is for a run that has not ended. An
 	// agent that waits for them calls it now and then. Only an agent of turn.KeepsSessions has it.
 	Asking func() (bool, error)
+	// Stay keeps the thread's work on this node after the run, until leave is called: the answer to a question must reach the process that waits
+	// for it. Only an agent of turn.KeepsSessions has it.
+	Stay func() (leave func())
 	// Push is where the agent's server may report that its work has gone on. Only an agent of turn.WorksOn has it.
 	Push Push
 	// Choices are the settings that the agent has offered in the thread, with the values that people have chosen. Offer offers them, or tells of their

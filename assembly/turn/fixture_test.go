@@ -173,10 +173,11 @@ type fixture struct {
 	settings  turn.Settings
 	profile   turn.Profile
 	gone      bool
-	asked     string // the agent that new messages ask
-	slots     int    // of the helper
-	stop      func() // ends the work, as the daemon's stop does
-	kill      func() // ends the work and leaves its claims
+	asked     string        // the agent that new messages ask
+	slots     int           // of the helper
+	lease     time.Duration // of the claims; 0 for the only node
+	stop      func()        // ends the work, as the daemon's stop does
+	kill      func()        // ends the work and leaves its claims
 
 	mu      sync.Mutex
 	serial  int
@@ -227,8 +228,8 @@ func (d *fixture) work() {
 	log := slog.New(slog.DiscardHandler)
 	d.nodes++
 	node := fmt.Sprint("node", d.nodes)
-	d.journal = journal.New(d.engine, journal.Options{Node: node})
-	scheduler := work.New(d.engine, work.Options{Node: node, Log: slog.New(slog.NewTextHandler(d, &slog.HandlerOptions{Level: slog.LevelError}))})
+	d.journal = journal.New(d.engine, journal.Options{Node: node, Lease: d.lease})
+	scheduler := work.New(d.engine, work.Options{Node: node, Lease: d.lease, Log: slog.New(slog.NewTextHandler(d, &slog.HandlerOptions{Level: slog.LevelError}))})
 	d.scheduler = scheduler
 	parts := turn.Parts{
 		Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Threads: d.journal.Threads, Deliveries: d.journal.Outbox, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now, Tools: d.tools,

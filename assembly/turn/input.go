@@ -77,6 +77,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 		if input.Session, err = a.Runs.Session(ctx, a.run, input.ThreadID); err != nil {
 			return input, err
 		}
+		input.Stay = func() func() { return a.Work.Keep(a.claim) }
 		input.Asking = func() (bool, error) { return a.Runs.IsAsking(context.WithoutCancel(ctx), a.run.ID) }
 		input.KeepSession = func(session string, take bool) error {
 			return a.Runs.KeepSession(context.WithoutCancel(ctx), &a.claim.Claim, a.run, input.ThreadID, session, take)

@@ -7,6 +7,7 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/turn"
+	"parley/ingest/journal/storage"
 	"parley/ingest/stream"
 )
 
@@ -26,6 +27,38 @@ func (t talker) Run(_ context.Context, input assembly.Input, emit func(stream.Me
 func (talker) KeepsSessions() {}
 
 var _ turn.KeepsSessions = talker{}
+
+// stayer is an agent that waits for its people after its run.
+type stayer struct {
+	talker
+	leaves chan func()
+}
+
+func (s stayer) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	s.leaves <- input.Stay()
+	return s.talker.Run(ctx, input, emit)
+}
+
+// TestAThreadStaysWithAnAgentThatWaits proves that no other node can claim the thread until the agent leaves it.
+func TestAThreadStaysWithAnAgentThatWaits(t *testing.T) {
+	agent := stayer{talker: talker{sessions: make(chan string, 1)}, leaves: make(chan func(), 1)}
+	inBubble(t, func(d *fixture) { d.profile.Agent, d.lease = agent, 8*time.Second }, func(d *fixture) {
+		isClaimed := func() (claimed bool) {
+			d.must(d.engine.ReadOne(d.Context(), func(tx storage.Tx) (err error) {
+				claimed, err = tx.Row([]any{new(int64)}, `SELECT id FROM threads WHERE owner <> '' AND lease_until > $1`, time.Now().UnixMilli())
+				return err
+			}))
+			return claimed
+		}
+		d.asks("1", "one")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+		pass(time.Minute)
+		same(t, "the claim while the agent waits", isClaimed(), true)
+		(<-agent.leaves)()
+		pass(time.Minute)
+		same(t, "the claim after that", isClaimed(), false)
+	})
+}
 
 // TestSessionsStay proves that an agent gets back what it has kept of its conversation about a thread, also after a restart, and that
 // another agent has no such thing.

@@ -112,6 +112,14 @@ func (s *Scheduler) leave(c *Claim, lost, waits bool) (now time.Time, release bo
 	return now, release
 }
 
+// Keep keeps a claim until leave is called, as a worker does that has it. Only a worker of the claim may call it.
+func (s *Scheduler) Keep(c *Claim) (leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.users++
+	return func() { s.leave(c, false, false) }
+}
+
 // sweep renews the leases in use, well before they end, reminds their workers, and forgets
 // unused claims. A forgotten claim ends with its lease, or with the process.
 func (s *Scheduler) sweep(ctx context.Context) {

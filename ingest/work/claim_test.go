@@ -256,6 +256,39 @@ func aLeaseIsRenewedAsLongAsAWorkerNeedsIt(t *testing.T, s *store) {
 	}
 }
 
+func aKeptClaimOutlastsItsWorker(t *testing.T, s *store) {
+	now := time.UnixMilli(1_700_000_000_000)
+	s.at(now)
+	one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+	worked, leaves := make(chan bool, 10), make(chan func(), 10) // a look may find the thread once more
+	stop := one.serves(intake, func(_ context.Context, c *work.Claim) error {
+		leaves <- one.Keep(c)
+		err := one.settle(c)
+		worked <- true
+		return errors.Join(err, work.ErrWaits)
+	})
+	r := one.accepts(1, true)
+	one.Accepted(r, nil)
+	<-worked
+	stop()
+	for range 3 {
+		now = now.Add(lease - 10*time.Second)
+		s.at(now)
+		one.Sweep(t.Context())
+		if fence, owner := two.claimNow(r.Thread); fence != 0 || owner != "one" {
+			t.Fatalf("the other node claimed a kept thread: fence %d, owner %q", fence, owner)
+		}
+	}
+	for len(leaves) > 0 {
+		(<-leaves)()
+	}
+	s.at(now.Add(lease))
+	one.Sweep(t.Context())
+	if fence, _ := two.claimNow(r.Thread); fence == 0 {
+		t.Error("the thread is not free a lease after it was left")
+	}
+}
+
 // TestAHangingRenewalIsTriedAgain proves that a lease does not end while a renewal hangs, and
 // that this renewal does not shorten the lease when it happens at last.
 func TestAHangingRenewalIsTriedAgain(t *testing.T) {

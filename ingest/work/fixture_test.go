@@ -74,6 +74,7 @@ var promises = []struct {
 	{"claims that ended with their process are counted", claimsThatEndedWithTheirProcessAreCounted},
 	{"claims are released at close", claimsAreReleasedAtClose},
 	{"a lease is renewed as long as a worker needs it", aLeaseIsRenewedAsLongAsAWorkerNeedsIt},
+	{"a kept claim outlasts its worker", aKeptClaimOutlastsItsWorker},
 	{"a follow up extends the lease", aFollowUpExtendsTheLease},
 	{"work of unknown workspaces is left to other nodes", workOfUnknownWorkspacesIsLeftToOtherNodes},
 	{"turns of full workspaces wait in the store", turnsOfFullWorkspacesWaitInTheStore},

@@ -432,6 +432,38 @@ func TestAnAllowedToolMayTakeLong(t *testing.T) {
 	same(t, "answer", agenttest.Texts(said, stream.Answer), []string{"asked yes. "})
 }
 
+// TestAThreadStaysWithTheProcessThatWaits proves that the answer to a question is work of this node while the process waits for it.
+func TestAThreadStaysWithTheProcessThatWaits(t *testing.T) {
+	f := newFixture(t, "", nil)
+	stayed, left := 0, make(chan struct{})
+	run := func(in assembly.Input) []stream.Message {
+		t.Helper()
+		in.Stay = func() func() { stayed++; return func() { close(left) } }
+		said, err := f.run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	run(f.input("t1", "before", "say hi"))
+	same(t, "stays without a question", stayed, 0)
+	said := run(f.input("t1", "asks", "ask c1 rm"))
+	same(t, "stays with a question", stayed, 1)
+	select {
+	case <-left:
+		t.Error("the thread was left before the answer")
+	default:
+	}
+	in := f.input("t1", "answers", "Allow")
+	in.Resume = &assembly.Resume{RunID: "asks", Details: said[len(said)-1].Details, Answered: true, Option: "yes"}
+	run(in)
+	f.mu.Lock()
+	f.closed["asks"] = true
+	f.mu.Unlock()
+	<-left
+	same(t, "stays after the answer", stayed, 1)
+}
+
 // TestEachQuestionWaitsForItself proves that the answer to one question of a prompt does not end the wait for the next one.
 func TestEachQuestionWaitsForItself(t *testing.T) {
 	f := newFixture(t, "", nil)

@@ -58,7 +58,14 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	open, conn := p.open, p.conn
 	a.pool.give(p, r.prompt != nil || r.session == "" || r.isEnded())
 	if open != nil {
-		go a.attend(context.WithoutCancel(ctx), p, open, conn.done, input)
+		leave := func() {}
+		if input.Stay != nil {
+			leave = input.Stay()
+		}
+		go func() {
+			defer leave()
+			a.attend(context.WithoutCancel(ctx), p, open, conn.done, input)
+		}()
 	}
 	if errors.Is(err, errCancelled) {
 		return context.Cause(ctx)
@@ -93,7 +100,7 @@ func (r *run) do(ctx context.Context) error {
 }
 
 // closed is the answer to people who have decided on a request whose process has ended.
-const closed = "I was restarted while I waited for this decision, so it has no effect, and my work has ended there. Please ask me again."
+const closed = "I no longer wait for this decision, so it has no effect, and my work has ended there. Please ask me again."
 
 // resume goes on with the prompt that waits for the people. A prompt that they have not answered is cancelled. answered says that the run has its
 // answer already.

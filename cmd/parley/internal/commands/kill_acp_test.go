@@ -80,7 +80,7 @@ func TestKillsDuringPrompts(t *testing.T) {
 			}
 			_ = daemon.cmd.Wait() // killed by the test
 			begin()
-			if got := says("1"); !strings.HasPrefix(got, "I was restarted while I waited") {
+			if got := says("1"); !strings.HasPrefix(got, "I no longer wait for this decision") {
 				t.Errorf("a decision after a kill: %q", got)
 			}
 			if got := says("recall"); got != "7 before" {
