@@ -39,7 +39,7 @@ not have the message, the command tests the possible reasons.`,
 					_, err = io.WriteString(c.OutOrStdout(), whyText(displayOf(c), w, time.Now()))
 				}
 				if err == nil && !w.Found {
-					err = errors.New("the store does not have " + replay.Visible(args[0]))
+					err = errors.New("the store has no message " + replay.Visible(args[0]))
 				}
 				return err
 			})
@@ -54,7 +54,7 @@ not have the message, the command tests the possible reasons.`,
 func whyText(on display, w operator.Why, now time.Time) string {
 	var b strings.Builder
 	if !w.Found {
-		fmt.Fprintf(&b, "%s is not in the store. Possible reasons:\n", replay.Visible(w.Ref))
+		fmt.Fprintf(&b, "The store has no message %s. Possible reasons:\n", replay.Visible(w.Ref))
 		for _, p := range w.Possible {
 			word, as := verdict(p)
 			fmt.Fprintf(&b, "  %s%s  %s\n", on.paint(as, word), strings.Repeat(" ", max(0, 8-len(word))), replay.Visible(p.Reason))
@@ -85,12 +85,10 @@ func whyText(on display, w operator.Why, now time.Time) string {
 	case w.Quiet:
 		outcome = on.paint(dim, "QUIET")
 	}
-	switch {
-	case w.Message != nil && w.Message.Role == "assistant" && w.Reason == "" && !w.Answered:
-		b.WriteString("  a message of ours: nobody asked for it\n")
-	default:
-		fmt.Fprintf(&b, "  %s  %s: %s\n", outcome, w.Reason, w.Words)
+	if w.Reason == "" && w.Words != "" {
+		outcome = on.paint(dim, "A MESSAGE OF OURS")
 	}
+	fmt.Fprintf(&b, "  %s  %s\n", outcome, replay.Visible(strings.Trim(w.Reason+": "+w.Words, ": ")))
 	for _, s := range w.Because {
 		fmt.Fprintf(&b, "    %s\n", replay.Visible(because(s)))
 	}

@@ -29,7 +29,7 @@ func TestWhyCommand(t *testing.T) {
 	}
 	p.signal(os.Interrupt)
 	p.end()
-	if got := parley(t, dir, "why", id); got.status != 1 || !strings.Contains(got.stdout, id+" is not in the store.") || !strings.Contains(got.stderr, "daemon stopped") {
+	if got := parley(t, dir, "why", id); got.status != 1 || !strings.Contains(got.stdout, "The store has no message "+id+".") || !strings.Contains(got.stderr, "daemon stopped") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -44,4 +44,7 @@ func TestWhyText(t *testing.T) {
 	if got := whyText(display{}, operator.Why{Found: true, Trigger: "run", Reason: "open", Words: "no mention is needed here", Change: "policy.require_mention: true", Quiet: true}, at); got != "  QUIET  open: no mention is needed here\n" {
 		t.Errorf("of a quiet run: %q", got)
 	}
+	if got := whyText(display{}, operator.Why{Found: true, Trigger: "none", Words: "run r1 of agent echo wrote it", Answered: true}, at); got != "  A MESSAGE OF OURS  run r1 of agent echo wrote it\n" {
+		t.Errorf("of an answer: %q", got)
+	}
 }

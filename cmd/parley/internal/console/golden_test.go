@@ -35,7 +35,7 @@ func filled(t testing.TB, base time.Time) *site {
 // pagesOf are the pages of the filled site, by the name of their golden file.
 var pagesOf = map[string]string{
 	"overview": "/", "threads": "/threads", "thread": "/threads/" + shownThread, "hostile": "/threads/" + hostileID, "private": "/threads/" + privateID,
-	"why": "/why?ref=" + roomID + "/" + passiveTS, "why-none": "/why?ref=1.1", "why-form": "/why", "runs": "/runs", "runs-failed": "/runs?failed=true", "run": "/runs/" + doneRun, "run-failed": "/runs/" + failedRun,
+	"why": "/why?ref=" + roomID + "/" + passiveTS, "why-none": "/why?ref=1.1", "why-answer": "/why?ref=" + roomID + "/1767322863.000300", "why-thread": "/why?ref=" + shownThread, "why-form": "/why", "runs": "/runs", "runs-failed": "/runs?failed=true", "run": "/runs/" + doneRun, "run-failed": "/runs/" + failedRun,
 	"deliveries": "/deliveries", "delivery-unknown": "/deliveries/2", "delivery-failed": "/deliveries/3", "dead": "/dead", "letter": "/dead/1", "workspace": "/workspaces/acme",
 	"workspace-refused": "/workspaces/phone", "workspace-behind": "/workspaces/guild", "agents": "/agents", "approvals": "/approvals", "schedules": "/schedules", "search": "/search?q=beans+up", "search-none": "/search?q=nothing+of+it", "search-private": "/search?q=private", "search-form": "/search", "threads-filtered": "/threads?state=failed", "runs-filtered": "/runs?agent=coder", "try": "/try", "log": "/log", "audit": "/audit", "people": "/people", "use": "/use", "use-person": "/use?by=person&since=30d",
 }

@@ -56,7 +56,7 @@ type Why struct {
 	Quiet    bool   `json:"quiet"`   // the agent chose to say nothing
 	Trigger  string `json:"trigger"` // run, passive, none
 	Reason   string `json:"reason"`  // empty for one that is not decided
-	// Words tell the reason, and Change the key that changes the outcome; empty if none does.
+	// Words tell the reason, or the run of a message of ours, which has none; and Change the key that changes the outcome; empty if none does.
 	Words  string `json:"words,omitempty"`
 	Change string `json:"change,omitempty"`
 	// Run is the state of a run that has not answered the message: running, failed, canceled, dropped or interrupted; empty for none.
@@ -107,6 +107,13 @@ func (s *Service) Why(ctx context.Context, by Caller, ref string) (Why, error) {
 	w := Why{Ref: ref, Because: []config.Setting{}, Steps: []LifeStep{}, Possible: []Possible{}, Trigger: string(messages.TriggerNone)}
 	found, life, err := s.find(ctx, ref)
 	if errors.Is(err, storage.ErrNotFound) {
+		switch t, err := s.Journal.Listing.ThreadOf(ctx, ref); {
+		case err == nil:
+			w.Possible = []Possible{{"it names a thread, and not a message: parley threads show " + string(t.Key) + " lists its messages", true, true}}
+			return w, nil
+		case !errors.Is(err, storage.ErrNotFound):
+			return w, err
+		}
 		w.Possible, err = s.possible(ctx, found)
 		return w, err
 	}
@@ -368,9 +375,15 @@ func (w *Why) delivery(d listing.Delivery, link string) {
 }
 
 // judge adds the words of the reason and the settings behind it. An unset list or limit has decided nothing, unless no
-// other setting has.
+// other setting has. A message of an agent or of Parley has no reason: its words name its run.
 func (w *Why) judge(l *listing.Life, c *config.Config) {
 	known, ok := reasons[w.Reason]
+	if m := l.Message; !ok && m != nil && w.Reason == "" && m.Role() != messages.ByHuman.Role() {
+		w.Words = "nobody asked for it"
+		if l.Run != nil {
+			w.Words = fmt.Sprintf("run %s of agent %s wrote it: parley why %[1]s tells why the agent was asked", l.Run.ID, l.Run.Agent)
+		}
+	}
 	if !ok {
 		return
 	}
