@@ -45,7 +45,7 @@ func TestAPushNotification(t *testing.T) {
 listen: 127.0.0.1:0
 public_url: https://parley.test/base
 agents:
-  - {id: helper, kind: a2a, card: "` + service.URL + `/card", timeout: 50ms}
+  - {id: helper, kind: a2a, card: "` + service.URL + `/card", timeout: 2s}
   - {id: echo, kind: echo}
 `}})
 	h.postWeb("hi")
