@@ -66,12 +66,14 @@ func listings(t *testing.T) (*conversation, []string) {
 	_, posted := c.Listing.LifeOf(ctx, "C1/1/reply", []string{"acme"})
 	_, by := c.Listing.LifeByID(ctx, run.ID)
 	_, one := c.Listing.FindRun(ctx, run.ID)
+	_, first := c.Listing.FirstOf(ctx, run.ID)
+	_, unknown := c.Listing.FirstOf(ctx, "unknown")
 	_, _, kept := c.Listing.KeptInput(ctx, run.ID)
 	_, audit := c.Audit.Actions(ctx, 0, 50)
 	_, start := c.Listing.FirstStart(ctx)
 	window := func(*runs.Run) runs.Window { return runs.Window{Turns: 20, Bytes: 10_000, Context: 20} }
 	_, past := c.Runs.PastInput(ctx, run.ThreadID, run.ID, window)
-	found(delivery, letters, letter, questions, question, of, posted, by, one, kept, audit, start, past)
+	found(delivery, letters, letter, questions, question, of, posted, by, one, first, unknown, kept, audit, start, past)
 	statements, _ := c.recorder.taken()
 	c.recorder.statements = statements
 	return c, statements

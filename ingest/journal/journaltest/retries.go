@@ -32,6 +32,7 @@ func retriedRun(f *fixture) {
 	f.commit(second, answer("Hello."))
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 by the way", "2 hi", "3 there", "4 Sorry.", "5 Hello."})
 	same(f, "states", []string{f.run(first.ID).State, f.run(second.ID).State}, []string{"failed", "done"})
+	same(f, "both are in one trace", []string{f.firstOf(first.ID), f.firstOf(second.ID)}, []string{"hi", "hi"})
 	_, err = f.Runs.RetryRun(f.ctx, second.ID)
 	f.fails("an answered one", err, runs.ErrNotFailed)
 }

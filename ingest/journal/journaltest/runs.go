@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -28,6 +29,7 @@ func runPromises() []promise {
 		{"claims that end while a process works on the run are counted", claimsOfRun},
 		{"a failed run ends with a notice, and the next turn runs", failed},
 		{"an interrupted run gives its messages to the next", interrupted},
+		{"an interrupted run stays in the trace of its first message", firstOfInterrupted},
 		{"a cancelled run leaves its block to the next run if all its messages were deleted", canceled},
 		{"turns are due by agent", dueByAgent},
 		{"turns of removed agents go to an heir", orphans},
@@ -211,6 +213,45 @@ func interrupted(f *fixture) {
 	same(f, "asked", contents(next.Messages), []string{"hi", "no, ho"})
 	same(f, "a run of its own", next.ID != run.ID, true)
 	same(f, "block", [2]int64{next.ContextAfter, next.BaseSeq}, [2]int64{0, 3})
+}
+
+// firstOf returns the content of the message whose trace has a run; empty for none.
+func (f *fixture) firstOf(run string) string {
+	f.Helper()
+	first, err := f.Listing.FirstOf(f.ctx, run)
+	if errors.Is(err, storage.ErrNotFound) {
+		return ""
+	}
+	f.must(err)
+	for _, m := range f.list(threadKey(1)) {
+		if m.UUID == first.UUID {
+			return m.Content
+		}
+	}
+	return "unknown"
+}
+
+func firstOfInterrupted(f *fixture) {
+	f.exchange(threadKey(1), "C1/0", "before", "Yes.")
+	f.clock.advance(time.Second)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	f.message(threadKey(1), said("C1/2", "gone"), triggers)
+	one := f.begin(threadKey(1))
+	f.change(threadKey(1), deleted("C1/2"), nil)
+	f.clock.advance(time.Second)
+	late := said("C1/3", "sent earlier, and late")
+	late.SentAt = f.clock.Now().Add(-time.Hour)
+	f.message(threadKey(1), late, triggers)
+	same(f, "while it goes on", f.firstOf(one.ID), "hi")
+	f.leaves(one, runs.Unanswered{State: runs.Interrupted})
+	same(f, "while its messages wait", f.firstOf(one.ID), "hi")
+	two := f.begin(threadKey(1))
+	same(f, "asked", contents(two.Messages), []string{late.Content, "hi"})
+	same(f, "while the next run goes on", []string{f.firstOf(one.ID), f.firstOf(two.ID)}, []string{"hi", late.Content})
+	f.leaves(two, runs.Unanswered{State: runs.Interrupted})
+	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	f.exchange(threadKey(1), "C1/4", "after", "Yes.")
+	same(f, "when all have ended", []string{f.firstOf(one.ID), f.firstOf(two.ID), f.firstOf("no such run")}, []string{"hi", late.Content, ""})
 }
 
 func canceled(f *fixture) {

@@ -16,9 +16,22 @@ type Traced struct {
 func (t *Traced) dest() []any { return []any{&t.UUID, &t.ExternalID, &t.Metadata} }
 
 // FirstOf returns the first message of a run, also if it was deleted: the run is in its trace. It fails with ErrNotFound if there is none.
-func (l *Listing) FirstOf(ctx context.Context, run string) (t Traced, err error) {
-	err = l.db.One(ctx, t.dest(), `SELECT id, external_id, metadata FROM messages WHERE run = $1 AND trigger = 'run' ORDER BY sent_at, seq LIMIT 1`, run)
-	return t, err
+func (l *Listing) FirstOf(ctx context.Context, run string) (Traced, error) {
+	return storage.Read(ctx, l.db, func(tx *storage.Txn) (t Traced) {
+		const first = ` ORDER BY m.sent_at, m.seq LIMIT 1`
+		if tx.Row(t.dest(), `SELECT m.id, m.external_id, m.metadata FROM messages m WHERE m.run = $1 AND m.trigger = 'run'
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND state = 'interrupted')`+first, run) {
+			return t
+		}
+		// The next run has got the messages of an interrupted run, and of one that is asked again, or they wait for it. None that waited when
+		// the run began is before them.
+		if !tx.Row(t.dest(), `SELECT m.id, m.external_id, m.metadata FROM runs r JOIN messages m ON m.thread = r.thread LEFT JOIN runs later ON later.id = m.run
+			WHERE r.id = $1 AND r.state IN ('interrupted', 'failed', 'dropped') AND m.seq IS NOT NULL AND m.trigger = 'run' AND m.agent = r.agent AND m.created_at <= r.begun_at
+			AND coalesce(later.begun_at, r.begun_at) >= r.begun_at`+first, run) {
+			tx.Fail(storage.ErrNotFound)
+		}
+		return t
+	})
 }
 
 // TasksOf returns the first messages of the workstreams that a run has launched, as far as they are recorded.
