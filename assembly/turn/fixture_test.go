@@ -189,6 +189,7 @@ type fixture struct {
 	entries map[int64][]record.Entry // the entries before the intake, by thread
 	runs    []*runs.Run
 	reports []turn.Report
+	waited  []string                // the runs that ended while they waited, and how
 	copying map[string]turn.Copying // the ends of copyings that are told, by name
 	kept    []string                // the files to copy
 	format  func(text string) ([]outbox.Post, error)
@@ -417,6 +418,13 @@ func (d *fixture) RunEnded(run *runs.Run, r turn.Report) {
 	if d.ended != nil {
 		d.ended()
 	}
+}
+
+// WaitingRunEnded implements turn.Observer.
+func (d *fixture) WaitingRunEnded(run string, outcome turn.Outcome) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.waited = append(d.waited, run+" "+string(outcome))
 }
 
 func (d *fixture) outcomes() []turn.Outcome {

@@ -154,6 +154,8 @@ type Observer interface {
 	// RunBegins returns the context of an attempt that begins now.
 	RunBegins(ctx context.Context, run *runs.Run, now time.Time) context.Context
 	RunEnded(run *runs.Run, report Report)
+	// WaitingRunEnded is called if a run has ended while it waited for its next attempt.
+	WaitingRunEnded(run string, outcome Outcome)
 }
 
 // Outcome is the end of one attempt of a run.
@@ -288,6 +290,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	}
 	if run, left := r.left.LoadAndDelete(c.Thread); left {
 		r.abandon(ctx, c.Thread, profile, run.(string))
+		r.Observer.WaitingRunEnded(run.(string), Canceled)
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -325,8 +328,11 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
 		next, err := r.Runs.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{Interruptible: interruptible})
-		if err == nil && next.IsZero() && run.Taken {
-			r.abandon(ctx, c.Thread, profile, run.ID)
+		if err == nil && next.IsZero() {
+			if run.Taken {
+				r.abandon(ctx, c.Thread, profile, run.ID)
+			}
+			r.Observer.WaitingRunEnded(run.ID, Interrupted)
 		}
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
 		return err == nil && next.IsZero(), err

@@ -27,16 +27,14 @@ func (r *Runner) Stop(ctx context.Context, run string, notice outbox.Notice) err
 	return nil
 }
 
-// leave lets a worker tell the server of an agent that nobody wants the answer of a stopped run, for which this node makes no attempt.
+// leave lets a worker tell the server of an agent, and the observer, of a stopped run, for which this node makes no attempt.
 func (r *Runner) leave(agent string, thread int64, run string) {
 	if r.Agents == nil { // it stops runs and makes none
 		return
 	}
-	if profile, ok := r.Agents.Profile(agent); ok {
-		if _, works := profile.Agent.(WorksOn); works {
-			r.left.Store(thread, run)
-			r.Work.Wake(work.Turns, agent, thread)
-		}
+	if _, ok := r.Agents.Profile(agent); ok {
+		r.left.Store(thread, run)
+		r.Work.Wake(work.Turns, agent, thread)
 	}
 }
 

@@ -116,6 +116,34 @@ func TestAStopCancelsTheRun(t *testing.T) {
 	}
 }
 
+// TestTheEndOfAWaitingRunIsObserved: no attempt sees the end of a run between two attempts.
+func TestTheEndOfAWaitingRunIsObserved(t *testing.T) {
+	for name, test := range map[string]struct {
+		mode string
+		want turn.Outcome
+		ends func(d *fixture, run string)
+	}{
+		"a stop":                       {turn.ModeQueue, turn.Canceled, func(d *fixture, run string) { d.must(d.Stop(d.Context(), run, outbox.NewNotice("slack", "Stopped."))) }},
+		"a command":                    {turn.ModeQueue, turn.Canceled, func(d *fixture, _ string) { d.asks("2", "/stop") }},
+		"a message that interrupts it": {turn.ModeInterrupt, turn.Interrupted, func(d *fixture, _ string) { d.asks("2", "two") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(d *fixture) { d.settings.Mode = test.mode }, func(d *fixture) {
+				d.agent.does = []script{fails(errors.New("503 busy")), fails(errors.New("503 busy"))}
+				d.asks("1", "one")
+				pass(2 * time.Second)
+				run := d.running()
+				same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried, turn.Retried})
+				test.ends(d, run)
+				synctest.Wait()
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				same(t, "ended", d.waited, []string{run + " " + string(test.want)})
+			})
+		})
+	}
+}
+
 // TestAHintOfAnotherNodeCancelsNoRun that is unfinished, or may be because the store cannot tell.
 func TestAHintOfAnotherNodeCancelsNoRun(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {

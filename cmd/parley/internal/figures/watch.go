@@ -108,6 +108,11 @@ func (w *Watch) RunBegins(ctx context.Context, run *runs.Run, now time.Time) con
 	return w.Traces.RunBegins(ctx, run, now)
 }
 
+// WaitingRunEnded implements turn.Observer.
+func (w *Watch) WaitingRunEnded(run string, outcome turn.Outcome) {
+	w.Traces.WaitingRunEnded(run, outcome)
+}
+
 // RunEnded implements turn.Observer.
 func (w *Watch) RunEnded(run *runs.Run, r turn.Report) {
 	if result := ticked[r.Outcome]; result != "" && run.IsScheduled() {

@@ -327,6 +327,9 @@ func (p *player) Processed(of *envelopes.Pending, o record.Result) {
 // RunBegins implements turn.Observer.
 func (p *player) RunBegins(ctx context.Context, _ *runs.Run, _ time.Time) context.Context { return ctx }
 
+// WaitingRunEnded implements turn.Observer.
+func (*player) WaitingRunEnded(string, turn.Outcome) {}
+
 // RunEnded implements turn.Observer. It adds the agent's input and reply to the result of
 // the last message of the turn. A worker finds a due turn as soon as it is stored, so that a run may end before
 // the result of its message is reported.

@@ -3,6 +3,7 @@ package traces_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -42,9 +43,10 @@ func settings(url string) config.Traces {
 	}
 }
 
-// store has the first messages of runs.
+// store has the first messages of runs, and the ended ones.
 type store struct {
 	first map[string]listing.Traced
+	ended map[string]listing.Run
 	asked atomic.Int64
 }
 
@@ -54,6 +56,13 @@ func (s *store) FirstOf(_ context.Context, run string) (listing.Traced, error) {
 		return m, nil
 	}
 	return listing.Traced{}, storage.ErrNotFound
+}
+
+func (s *store) FindRun(_ context.Context, id string) (listing.Run, error) {
+	if run, ok := s.ended[id]; ok {
+		return run, nil
+	}
+	return listing.Run{}, storage.ErrNotFound
 }
 
 func (*store) TasksOf(context.Context, string) ([]listing.Traced, error) { return nil, nil }
@@ -261,6 +270,32 @@ func TestAttempts(t *testing.T) {
 	}
 	if len(tools) != 2 || bytes.Contains(c.Bytes(), []byte("words")) {
 		t.Errorf("%+v", spans)
+	}
+}
+
+// TestARunThatEndsWhileItWaits checks that the attempts of a run that ends between two attempts are below the span of its turn.
+func TestARunThatEndsWhileItWaits(t *testing.T) {
+	c, run := tracestest.New(t), newRun()
+	first, ended := listing.Traced{UUID: run.Messages[0].UUID}, run.BegunAt.Add(time.Minute)
+	made, _ := open(t, settings(c.URL), &store{
+		first: map[string]listing.Traced{run.ID: first},
+		ended: map[string]listing.Run{run.ID: {ID: run.ID, Agent: run.Agent, Workspace: run.Workspace, Thread: run.ThreadKey, BegunAt: run.BegunAt, EndedAt: ended}},
+	})
+	made.RunBegins(t.Context(), run, run.BegunAt)
+	made.RunEnded(run, turn.Report{Outcome: turn.Retried, BegunAt: run.BegunAt, Took: time.Second})
+	made.WaitingRunEnded(run.ID, turn.Canceled)
+	made.WaitingRunEnded("unknown", turn.Canceled)
+	if err := made.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	spans := c.Await(t, func(spans []tracestest.Span) bool { return len(spans) == 2 })
+	attempt, whole := spans[0], spans[1]
+	origin := trace.Of(first.UUID, "", nil, 1)
+	if attempt.Parent != whole.ID || whole.Trace != origin.ID() || whole.Parent != hex.EncodeToString(origin.Span[:]) || whole.Name != "turn helper" {
+		t.Errorf("%+v\n%+v", attempt, whole)
+	}
+	if whole.Begun != uint64(run.BegunAt.UnixNano()) || whole.End != uint64(ended.UnixNano()) || whole.About["parley.outcome"] != "canceled" || whole.About["parley.thread"] != string(run.ThreadKey) {
+		t.Errorf("%+v", whole)
 	}
 }
 

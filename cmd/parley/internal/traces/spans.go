@@ -78,6 +78,26 @@ func (t *Traces) RunEnded(run *runs.Run, r turn.Report) {
 	}
 }
 
+// WaitingRunEnded records a run that has ended between two attempts.
+func (t *Traces) WaitingRunEnded(id string, outcome turn.Outcome) {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	at := t.placeOf(ctx, id)
+	if !at.Sampled {
+		return
+	}
+	ended, err := t.Store.FindRun(ctx, id)
+	if err != nil {
+		return // without an answer of the store, there is no span
+	}
+	run := &runs.Run{ID: id, Agent: ended.Agent, BegunAt: ended.BegunAt}
+	run.Workspace, run.ThreadKey, run.ThreadID = ended.Workspace, ended.Thread, ended.ThreadID
+	t.turn(ctx, at, run, turn.Report{Outcome: outcome, BegunAt: ended.EndedAt})
+}
+
 // ofRun are the attributes of a run and its attempts.
 func ofRun(run *runs.Run) []attribute.KeyValue {
 	return []attribute.KeyValue{
@@ -161,7 +181,7 @@ func (t *Traces) turn(ctx context.Context, at trace.Place, run *runs.Run, r turn
 			}
 		}
 	}
-	if parent.IsZero() { // the first message was deleted
+	if parent.IsZero() { // the first message was deleted, or no message is known
 		if first, err := t.Store.FirstOf(ctx, run.ID); err == nil {
 			parent = t.origin(first).Place
 		}
@@ -179,7 +199,10 @@ func (t *Traces) turn(ctx context.Context, at trace.Place, run *runs.Run, r turn
 			links = append(links, link(t.origin(task).Place, "workstream"))
 		}
 	}
-	about := append(ofRun(run), attribute.String("parley.outcome", string(r.Outcome)), attribute.Int("parley.messages", len(run.Messages)))
+	about := append(ofRun(run), attribute.String("parley.outcome", string(r.Outcome)))
+	if n := len(run.Messages); n > 0 {
+		about = append(about, attribute.Int("parley.messages", n))
+	}
 	t.record(span{at: at, parent: parent, name: "turn " + run.Agent, begun: run.BegunAt, end: r.BegunAt.Add(r.Took), about: about, links: links}, func(s api.Span) {
 		if r.Outcome == turn.Failed {
 			s.SetStatus(codes.Error, t.words(r.Err))

@@ -26,6 +26,7 @@ import (
 // Store finds the traces of runs that this node does not remember. *listing.Listing implements it.
 type Store interface {
 	FirstOf(ctx context.Context, run string) (listing.Traced, error)
+	FindRun(ctx context.Context, id string) (listing.Run, error)
 	TasksOf(ctx context.Context, run string) ([]listing.Traced, error)
 	WorkstreamOf(ctx context.Context, thread event.ThreadKey) (run string, task listing.Traced, err error)
 }
