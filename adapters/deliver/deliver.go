@@ -91,6 +91,8 @@ type Platform struct {
 type Observer interface {
 	// Sending returns the context of a call about a delivery.
 	Sending(ctx context.Context, d *outbox.Delivery) context.Context
+	// Delivery is called when a delivery has its final state, when a preview has its last text, and after each call that has changed a state
+	// post.
 	Delivery(d *outbox.Delivery, state outbox.State)
 	// Answered is called when the first post of a run is on the platform. asked is when the oldest message that
 	// the run answers was accepted.
@@ -349,19 +351,22 @@ func backoff(attempts int64) time.Duration {
 // giveUp ends a delivery that will not be sent, and reports it to the operator.
 func (o *Outbox) giveUp(ctx context.Context, d *outbox.Delivery, state outbox.State, cause error) error {
 	o.Log.Error("a delivery is given up", "workspace", d.Workspace, "delivery", d.Key, "kind", d.Kind, "state", state, "err", cause)
-	err := o.Deliveries.GiveUp(ctx, d, state, cause.Error())
+	return o.end(ctx, d, state, cause.Error())
+}
+
+// end ends a delivery that will not be sent.
+func (o *Outbox) end(ctx context.Context, d *outbox.Delivery, state outbox.State, cause string) error {
+	err := o.Deliveries.GiveUp(ctx, d, state, cause)
 	if err == nil {
 		o.observe(d, state)
 	}
 	return err
 }
 
-// observe counts the deliveries that people are meant to read.
+// observe tells of the end of a delivery.
 func (o *Outbox) observe(d *outbox.Delivery, state outbox.State) {
-	if d.Kind == outbox.KindPost || d.Kind == outbox.KindTell || d.Kind == outbox.KindCopy {
-		o.Observer.Delivery(d, state)
-		if state == outbox.Sent && d.Begins() && !d.AskedAt.IsZero() {
-			o.Observer.Answered(d.Workspace, d.AskedAt)
-		}
+	o.Observer.Delivery(d, state)
+	if state == outbox.Sent && d.IsRead() && d.Begins() && !d.AskedAt.IsZero() {
+		o.Observer.Answered(d.Workspace, d.AskedAt)
 	}
 }

@@ -58,6 +58,7 @@ type harness struct {
 	mu       sync.Mutex
 	written  func() // called after each write of the store; nil for none
 	attempts int
+	observed []string                 // the kinds of the deliveries that have ended, and their states
 	answered []time.Time              // when the questions of the answered runs were accepted
 	entries  map[int64][]record.Entry // entries for the intake, by thread
 }
@@ -153,7 +154,11 @@ func (h *harness) Sending(ctx context.Context, d *outbox.Delivery) context.Conte
 }
 
 // Delivery implements deliver.Observer.
-func (h *harness) Delivery(*outbox.Delivery, outbox.State) {}
+func (h *harness) Delivery(d *outbox.Delivery, state outbox.State) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.observed = append(h.observed, string(d.Kind)+" "+string(state))
+}
 
 // Answered implements deliver.Observer.
 func (h *harness) Answered(_ string, asked time.Time) {

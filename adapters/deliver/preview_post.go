@@ -17,6 +17,7 @@ type previewPost struct {
 	shown   string // the text of the post
 	clean   bool   // the outcome of every call is known, so shown is certain
 	open    bool   // the post is a stream that continues
+	own     bool   // this attempt's preview has posted it, and not an earlier one
 }
 
 // turnstile is a mutex that may be held during calls.

@@ -55,6 +55,50 @@ func TestAnAnswerIsMeasuredOnce(t *testing.T) {
 	}
 }
 
+// TestTheEndOfEachDeliveryIsObserved once, however often its text has grown and whichever attempt it is of.
+func TestTheEndOfEachDeliveryIsObserved(t *testing.T) {
+	retries := func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
+		if run.Attempts == 0 {
+			_, _ = says(2*time.Second, "one ", "two ")(ctx, run, s)
+			return "", errFailed
+		}
+		return says(2*time.Second, "one ", "two ", "three")(ctx, run, s)
+	}
+	for name, test := range map[string]struct {
+		set  func(*harness)
+		want []string
+	}{
+		"a stream":           {func(*harness) {}, []string{"post sent", "preview sent", "unsign sent"}},
+		"edits":              {func(h *harness) { h.platform.Limits.Preview = adapters.PreviewEdit }, []string{"post sent", "preview sent", "unsign sent"}},
+		"two attempts":       {func(h *harness) { h.answer = retries }, []string{"post sent", "preview sent", "unsign sent"}},
+		"a refused stream":   {func(h *harness) { h.board.faults["begin"] = []fault{permanent} }, []string{"post sent", "preview failed", "preview sent", "unsign sent"}},
+		"an unclear preview": {func(h *harness) { h.board.faults["begin"] = []fault{lost} }, []string{"post sent", "preview failed", "unsign sent"}},
+		"a removed preview": {func(h *harness) {
+			whole := h.answer
+			h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
+				h.answer = whole
+				_, _ = says(2*time.Second, "one ", "two ")(ctx, run, s)
+				return "", errInterrupted
+			}
+		}, []string{"post sent", "preview sent", "preview sent", "remove sent", "unsign sent", "unsign sent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHarness(t, func(h *harness) {
+				h.answer = says(2*time.Second, "one ", "two ", "three")
+				test.set(h)
+				h.ask("t")
+				advance(time.Minute)
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				slices.Sort(h.observed)
+				if diff := cmp.Diff(test.want, h.observed); diff != "" {
+					t.Errorf("%s\n%q", diff, h.board.did(""))
+				}
+			})
+		})
+	}
+}
+
 // TestWithoutStreamsThePostIsEdited covers a platform that refuses streams, and
 // configured edits.
 func TestWithoutStreamsThePostIsEdited(t *testing.T) {

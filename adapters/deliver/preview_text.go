@@ -18,6 +18,7 @@ const busyFor = 250 * time.Millisecond
 // show shows the growing text, until preview ends. A text that cannot be formatted also
 // ends it.
 func (s *LivePreview) show(ctx, preview context.Context) {
+	defer func() { s.ended(s.last) }()
 	for {
 		var grown <-chan struct{}
 		var again <-chan time.Time
@@ -42,6 +43,15 @@ func (s *LivePreview) show(ctx, preview context.Context) {
 		case <-grown:
 		case <-again:
 		}
+	}
+}
+
+// ended tells of a post that has its last text. A post has one span, however often its text has grown.
+func (s *LivePreview) ended(p *previewPost) {
+	if p.own {
+		d := *p.d
+		d.PlatformID = p.id
+		s.outbox.observe(&d, outbox.Sent)
 	}
 }
 
@@ -135,7 +145,7 @@ func (s *LivePreview) post(ctx context.Context, v *view, d *outbox.Delivery) tim
 	if s.part == 0 && !d.AskedAt.IsZero() {
 		s.outbox.Observer.Answered(d.Workspace, d.AskedAt)
 	}
-	v.d, v.id = d, id
+	v.d, v.id, v.own = d, id, true
 	v.shown, v.clean, v.open = v.text, true, d.Stream
 	if more {
 		s.outbox.Posted(s.claim, nil)
@@ -149,7 +159,7 @@ func (s *LivePreview) notPosted(ctx context.Context, d *outbox.Delivery, cause e
 	if isFailure(cause, adapters.Unclear) {
 		return troubled
 	}
-	err := s.outbox.Deliveries.GiveUp(ctx, d, outbox.Failed, cause.Error())
+	err := s.outbox.end(ctx, d, outbox.Failed, cause.Error())
 	s.outbox.Posted(s.claim, nil) // deliveries may wait behind it
 	if isFailure(cause, adapters.Permanent) && err == nil {
 		if !d.Stream {
@@ -228,6 +238,7 @@ func (s *LivePreview) done(v *view) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.ends && !v.open && s.stopped() == nil {
+		s.ended(v.previewPost)
 		v.source = ""
 		s.last, s.part = newPreviewPost(v.rest), s.part+1
 	}

@@ -42,7 +42,7 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *outbox.Delivery
 	case now.Before(d.SendBy.Add(o.settles(d, platform))):
 		return true, o.Deliveries.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), nil)), "the post may still appear")
 	case d.Kind == outbox.KindPreview && !platform.isOnce(d):
-		return true, o.Deliveries.GiveUp(ctx, d, outbox.Failed, "the post had not arrived")
+		return true, o.end(ctx, d, outbox.Failed, "the post had not arrived")
 	case now.Sub(d.CreatedAt) > maxAge:
 		return true, o.giveUp(ctx, d, outbox.Failed, errTooOld)
 	}

@@ -131,6 +131,11 @@ func (d *Delivery) Begins() bool {
 	return d.Part == 0 && (d.Replaces == nil || d.Replaces.PlatformID == "")
 }
 
+// IsRead reports whether the delivery is a text for people or programs. Others change or remove one, or are no text.
+func (d *Delivery) IsRead() bool {
+	return d.Kind == KindPost || d.Kind == KindTell || d.Kind == KindCopy
+}
+
 // The parts of deliveries that carry no part of a reply.
 const (
 	NoPart = -1

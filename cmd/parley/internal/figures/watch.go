@@ -150,6 +150,9 @@ func (w *Watch) Sending(ctx context.Context, d *outbox.Delivery) context.Context
 // Delivery implements deliver.Observer.
 func (w *Watch) Delivery(sent *outbox.Delivery, state outbox.State) {
 	w.Traces.Delivered(sent, state, w.Now())
+	if !sent.IsRead() {
+		return
+	}
 	w.Metrics.delivered(sent.Workspace, state, w.Now().Sub(sent.CreatedAt))
 	w.step(operator.Step{
 		Workspace: sent.Workspace, Thread: string(sent.ThreadKey), What: operator.StepDelivery, MS: max(0, w.Now().Sub(sent.CreatedAt).Milliseconds()), Detail: string(state),

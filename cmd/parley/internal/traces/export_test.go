@@ -247,6 +247,7 @@ func TestAttempts(t *testing.T) {
 		Tools: []turn.Tool{{Name: "look", BegunAt: begun, EndedAt: begun.Add(time.Millisecond)}, {Name: "look", ID: "1", BegunAt: begun, EndedAt: begun, Failed: true, Reason: "words"}},
 	})
 	made.Delivered(&outbox.Delivery{Run: old.ID, Key: "k", Kind: outbox.KindPost, CreatedAt: begun}, outbox.Failed, begun)
+	made.Delivered(&outbox.Delivery{Run: old.ID, Key: "s", Kind: outbox.KindRestate, CreatedAt: begun}, outbox.Sent, begun) // its first post has a span
 	made.Delivered(&outbox.Delivery{Run: "unknown", Key: "k", Kind: outbox.KindPost, CreatedAt: begun}, outbox.Failed, begun)
 	if err := made.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -210,9 +210,9 @@ func (t *Traces) turn(ctx context.Context, at trace.Place, run *runs.Run, r turn
 	})
 }
 
-// Delivered records a delivery that has reached its final state.
+// Delivered records a delivery that has reached its final state. A post that grows or changes has one span.
 func (t *Traces) Delivered(d *outbox.Delivery, state outbox.State, now time.Time) {
-	if t == nil {
+	if t == nil || d.Kind == outbox.KindRestate { // its state post has a span
 		return
 	}
 	turn := t.placeOf(context.Background(), d.Run)
