@@ -124,6 +124,7 @@ func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 	}
 	in.workspaces.Store(&next)
 	in.Work.Serves(served)
+	in.Strangers.Changed()
 	return nil
 }
 

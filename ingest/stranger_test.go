@@ -1,11 +1,15 @@
 package ingest
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
+	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/strangers"
 )
 
@@ -189,4 +193,53 @@ func TestQuestionsAboutStrangers(t *testing.T) {
 			t.Errorf("%q, want %q", text, want)
 		}
 	}
+}
+
+// approvers counts the questions that approvers get.
+type approvers struct{ asked int }
+
+func (a *approvers) Speak(context.Context, adapters.Speech) (record.Post, bool, error) {
+	a.asked++
+	return record.Post{}, false, nil
+}
+
+func (a *approvers) Close(context.Context, adapters.Speech) error { return nil }
+
+// TestStrangersAreReadWhereTheyMatter: a node reads the strangers if a workspace asks about them or a question is open, and after a reload.
+func TestStrangersAreReadWhereTheyMatter(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		posts := &approvers{}
+		h.Ingest.Strangers = NewStrangers(h.journal.Strangers, posts)
+		decided := 0
+		reads := func() bool {
+			h.Helper()
+			decided++
+			person := fmt.Sprint("slack:U", decided)
+			if err := h.journal.Strangers.Decide(h.Context(), "acme", person, "", strangers.Always, "operator:mara"); err != nil {
+				h.Fatal(err)
+			}
+			if err := h.reviewStrangers(h.Context()); err != nil {
+				h.Fatal(err)
+			}
+			return h.Ingest.Strangers.admitted("acme")[person]
+		}
+		asks := h.workspace("acme")
+		asks.AsksAboutStrangers = true
+		if !reads() || reads() {
+			h.Error("without questions, the strangers are not read at the start alone")
+		}
+		h.configure(asks)
+		if !reads() || !reads() {
+			h.Error("where the policy asks, the strangers are not read each time")
+		}
+		h.settings = askingGate("U8").Settings
+		h.settings.Policy.AllowUsers = []string{}
+		defer h.work()()
+		h.accept(payload{ID: "C1/1", Thread: "C1", Channel: "C1", Sender: "U99", Mention: true, Text: "hi"})
+		synctest.Wait()
+		h.configure(h.workspace("acme"))
+		if !reads() || !reads() || posts.asked != 1 {
+			h.Errorf("the strangers are not read while a question is open; asked: %d", posts.asked)
+		}
+	})
 }

@@ -41,6 +41,7 @@ type Strangers struct {
 	posts   Messenger
 	always  atomic.Pointer[map[string]map[string]bool] // by workspace and sender_id
 	changed wake.Signal
+	idle    atomic.Bool // no workspace asks, and no decision is due: nothing is read until Changed
 }
 
 // NewStrangers returns the strangers in a store. It admits no stranger before Read.
@@ -48,9 +49,10 @@ func NewStrangers(store *strangers.Strangers, posts Messenger) *Strangers {
 	return &Strangers{store: store, posts: posts, changed: wake.NewSignal()}
 }
 
-// Changed says that a stranger has asked, or that it was decided about one.
+// Changed says that a stranger has asked, that it was decided about one, or that the workspaces have changed.
 func (s *Strangers) Changed() {
 	if s != nil {
+		s.idle.Store(false)
 		s.changed.Set()
 	}
 }
@@ -82,8 +84,27 @@ func (in *Ingest) ServeStrangers(ctx context.Context) error {
 	return nil
 }
 
+// asksAboutStrangers reports whether a workspace asks about strangers.
+func (in *Ingest) asksAboutStrangers() bool {
+	for _, w := range *in.workspaces.Load() {
+		if w.config.AsksAboutStrangers {
+			return true
+		}
+	}
+	return false
+}
+
 // reviewStrangers looks once at the strangers who are due.
 func (in *Ingest) reviewStrangers(ctx context.Context) error {
+	if in.Strangers.idle.Load() {
+		return nil
+	}
+	if !in.asksAboutStrangers() {
+		in.Strangers.idle.Store(true) // before the read, so that Changed meanwhile ends it
+		if waits, err := in.Strangers.store.Wait(ctx); err != nil || waits {
+			in.Strangers.idle.Store(false)
+		}
+	}
 	if err := in.Strangers.Read(ctx); err != nil {
 		return err
 	}

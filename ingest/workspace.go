@@ -59,6 +59,8 @@ type Workspace struct {
 	// Settings returns the settings of a channel: its own, else its parent's, else the
 	// workspace's. The parent may be empty.
 	Settings func(channel, parent string) Settings
+	// AsksAboutStrangers says that the policy asks about strangers, at least in one channel.
+	AsksAboutStrangers bool
 	// Introduce reads our identity from a payload, and completes the known one. Its
 	// envelope has the Parsed of Keys. It is nil if no payload contains our identity. If it
 	// is not nil, no event is recorded before our user is known.

@@ -78,6 +78,13 @@ func strangerAdmitted(f *fixture) {
 	due, err := f.Strangers.Due(f.ctx)
 	f.must(err)
 	same(f, "due", len(due), 1)
+	waits := func() bool {
+		waits, err := f.Strangers.Wait(f.ctx)
+		f.must(err)
+		return waits
+	}
+	f.must(f.Strangers.Told(f.ctx, "q1", f.clock.Now().Add(time.Hour)))
+	same(f, "waits", waits(), true)
 	same(f, "body", string(f.body(envelope)), "payload 1 of C1/1")
 
 	same(f, "the answer counts", f.answers("q1", strangers.Always), true)
@@ -98,6 +105,7 @@ func strangerAdmitted(f *fixture) {
 	f.settled()
 	same(f, "thread afterwards", f.lines(threadKey(1)), []string{"1 Wait.", "2 hi"})
 	same(f, "is settled", f.stranger().DueAt.IsZero(), true)
+	same(f, "waits no more", waits(), false)
 }
 
 func firstAnswerCounts(f *fixture) {

@@ -123,6 +123,11 @@ func (s *Strangers) Due(ctx context.Context) ([]Stranger, error) {
 	})
 }
 
+// Wait reports whether a node must look at a stranger now or later.
+func (s *Strangers) Wait(ctx context.Context) (bool, error) {
+	return storage.Read(ctx, s.db, func(tx *storage.Txn) bool { return tx.Has(`SELECT 1 FROM strangers WHERE due_at IS NOT NULL LIMIT 1`) })
+}
+
 // Told notes that the direct messages of a question are stored, and when a node must look again. If the question has been answered
 // meanwhile, that is now: the node that settled it may not have seen these messages.
 func (s *Strangers) Told(ctx context.Context, question string, next time.Time) error {

@@ -84,6 +84,7 @@ func ingestWorkspaces(accounts map[string]*account, setup *pipeline.Setup, log *
 			Settings: func(channel, parent string) ingest.Settings {
 				return pipeline.IngestSettings(&a.Workspace, setup.Agents, a.platform, channel, parent)
 			},
+			AsksAboutStrangers: a.AsksAboutStrangers(),
 		}
 		if a.platform.Self != nil {
 			w.Introduce = a.learnApp
