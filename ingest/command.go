@@ -216,9 +216,15 @@ func (g gate) scheduled(state record.ThreadState) string {
 	return strings.Join(append(lines, "End one with "+g.Prefix+string(record.CommandUnschedule)+" and its id."), "\n")
 }
 
-// status describes the work in a thread, with its workstreams.
+// status describes the work in a thread, with its workstreams, and why the next question gets no answer.
 func (g gate) status(state record.ThreadState) string {
 	lines := []string{g.working(state)}
+	if g.pause != nil {
+		lines = append(lines, "The next question gets no answer: "+(&PausedError{*g.pause}).Error())
+	}
+	if state.Spent != nil {
+		lines = append(lines, "The next question gets no answer: "+spentText(state.Spent.Until))
+	}
 	for i := range state.Workstreams {
 		w := &state.Workstreams[i]
 		lines = append(lines, fmt.Sprintf("- %s works for %s since %s: %s", cmp.Or(w.Name, w.Agent), w.Asker, w.LaunchedAt.UTC().Format("15:04:05 UTC"), w.Progress))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/schedules"
@@ -181,12 +182,41 @@ func TestStatus(t *testing.T) {
 			named.Name, named.Progress = "sources", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search"}
 			s.Run, s.Workstreams = "", []workstreams.Workstream{named, w}
 		},
+		"helper has nothing to do here.\nThe next question gets no answer: the limit of questions is reached. Please ask again later.": func(s *record.ThreadState) {
+			*s = record.ThreadState{Spent: &budgets.Budget{Most: 1, Per: time.Hour}}
+		},
+		"helper has nothing to do here.\nThe next question gets no answer: today's limit of tokens is reached. Please ask again after 1 December, 00:00 (UTC).": func(s *record.ThreadState) {
+			*s = record.ThreadState{Spent: &budgets.Budget{Most: 1, Until: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}}
+		},
 	} {
 		s := run
 		if change(&s); g.status(s) != want {
 			t.Errorf("%q, want %q", g.status(s), want)
 		}
 	}
+	g.pause = &Pause{At: arrival, Until: arrival.Add(time.Hour), Say: "Back at five."}
+	if got, want := g.status(record.ThreadState{}), "helper has nothing to do here.\nThe next question gets no answer: "+(&PausedError{*g.pause}).Error(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestStatusNamesTheLimit: a status names the limit that the next question of its sender would reach, and is itself no question.
+func TestStatusNamesTheLimit(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.settings.Prefix, h.settings.Limits.RunsPerUser = "/", Rate{Runs: 1, Per: time.Hour}
+		h.work()
+		for i, c := range []struct{ sender, text, want string }{
+			{"U1", "/status", "helper has nothing to do here."},
+			{"U1", "hi", "hi"},
+			{"U1", "/status", "helper has nothing to do here. One message waits for an answer.\nThe next question gets no answer: the limit of questions is reached. Please ask again later."},
+			{"U2", "/status", "helper has nothing to do here. One message waits for an answer."},
+		} {
+			h.send(payload{ID: string(rune('a' + i)), Thread: "t", Channel: "C1", Sender: c.sender, Text: c.text, Mention: true})
+			if said := contents(h.thread("slack:acme:t")); said[len(said)-1] != c.want {
+				t.Errorf("%s: %q, want %q", c.text, said[len(said)-1], c.want)
+			}
+		}
+	})
 }
 
 // TestScheduled checks the list of a thread's schedules.

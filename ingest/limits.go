@@ -120,26 +120,16 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 	return in.Journal.Budgets.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, g.budgets(m, in.Now()))
 }
 
-// limitText tells a person that a limit is reached.
-const limitText = "Sorry, I can't answer this now: the limit of questions is reached. Please ask again later."
-
 // overText returns the words for a person about the limit that is reached. Those of tokens name the end of the day.
-func (g gate) overText() string {
-	if g.ends.IsZero() {
-		return limitText
-	}
-	return "Sorry, I can't answer this now: " + g.noTokens()
-}
+func (g gate) overText() string { return "Sorry, I can't answer this now: " + spentText(g.ends) }
 
 // unpaidText returns the words in a thread whose agent cannot go on by itself.
-func (g gate) unpaidText() string {
-	const begins = "I was to go on by myself now, but "
-	if g.ends.IsZero() {
-		return begins + "the limit of questions is reached. Please ask again later."
-	}
-	return begins + g.noTokens()
-}
+func (g gate) unpaidText() string { return "I was to go on by myself now, but " + spentText(g.ends) }
 
-func (g gate) noTokens() string {
-	return fmt.Sprintf("today's limit of tokens is reached. Please ask again after %s (%s).", g.ends.Format("2 January, 15:04"), g.ends.Location())
+// spentText names the limit that is reached: of tokens until a time, or of questions if the time is zero.
+func spentText(ends time.Time) string {
+	if ends.IsZero() {
+		return "the limit of questions is reached. Please ask again later."
+	}
+	return fmt.Sprintf("today's limit of tokens is reached. Please ask again after %s (%s).", ends.Format("2 January, 15:04"), ends.Location())
 }

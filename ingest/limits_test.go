@@ -12,6 +12,9 @@ import (
 	"parley/ingest/journal/messages"
 )
 
+// limitText tells a person that a limit of questions is reached.
+var limitText = gate{}.overText()
+
 // TestOver proves that a limit takes only runs away, and stores their messages even without
 // passive memory.
 func TestOver(t *testing.T) {

@@ -75,15 +75,11 @@ func (b Budget) end(now int64) int64 {
 }
 
 // ExhaustedUntil returns the time at which each budget has a run left again. It is zero if each
-// has one now, or if a payload with the dedupe key was accepted before. It leaves
-// out a window that is longer than its budget's, because the limits have changed or the clock went
-// back: the record of the next message shortens it.
+// has one now, or if a payload with the dedupe key was accepted before.
 func (j *Budgets) ExhaustedUntil(ctx context.Context, workspace, dedupe string, budgets []Budget) (time.Time, error) {
 	return storage.Read(ctx, j.db, func(tx *storage.Txn) (until time.Time) {
 		for _, b := range budgets {
-			var end time.Time
-			if b.Most > 0 && tx.Row([]any{&end}, `SELECT until_at FROM budgets WHERE workspace = $1 AND name = $2 AND until_at > $3 AND until_at <= $5 AND runs >= $4`,
-				workspace, b.Name, storage.Millis(j.db.Now()), b.Most, b.end(storage.Millis(j.db.Now()))) && end.After(until) {
+			if end := Exhausted(tx, workspace, b, storage.Millis(j.db.Now())); end.After(until) {
 				until = end
 			}
 		}
@@ -92,6 +88,16 @@ func (j *Budgets) ExhaustedUntil(ctx context.Context, workspace, dedupe string, 
 		}
 		return until
 	})
+}
+
+// Exhausted returns the end of a budget's window if nothing is left in it; zero otherwise. It leaves out a window that is longer than its budget's,
+// because the limits have changed or the clock went back: the record of the next message shortens it.
+func Exhausted(tx *storage.Txn, workspace string, b Budget, now int64) (until time.Time) {
+	if b.Most > 0 {
+		tx.Row([]any{&until}, `SELECT until_at FROM budgets WHERE workspace = $1 AND name = $2 AND until_at > $3 AND until_at <= $5 AND runs >= $4`,
+			workspace, b.Name, now, b.Most, b.end(now))
+	}
+	return until
 }
 
 // Spend adds a number of runs or tokens to a budget's window, or to a new one if the last has ended. It

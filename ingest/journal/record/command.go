@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
@@ -38,6 +39,8 @@ type ThreadState struct {
 	Waiting  int64 // messages that wait for a turn
 	Asks     bool  // a question is open
 	Working  int64 // workstreams that a stop ends
+	// Spent is the budget of which the sender has nothing left, for a status; nil for none.
+	Spent *budgets.Budget
 	// Workstreams are those that work, the first launched ones, for a status.
 	Workstreams []workstreams.Workstream
 	// Schedules are those of the thread that wait, for CommandSchedules.
@@ -68,6 +71,11 @@ func (r *recordTx) before(d *Decision) (s ThreadState) {
 			s.Picked = picked.Label
 		}
 	case CommandStatus:
+		for _, b := range d.Budgets {
+			if !budgets.Exhausted(r.Txn, r.Workspace, b, r.now).IsZero() {
+				s.Spent = &b
+			}
+		}
 		s.Choices = runs.ChoicesOf(r.Txn, r.claim.Thread, r.Agent)
 		for _, key := range r.reaches(d) {
 			s.Workstreams = append(s.Workstreams, workstreams.WorkingBelow(r.Txn, key, maxWorkstreams-len(s.Workstreams))...)
