@@ -15,7 +15,7 @@ import (
 // pause are the flags of the command pause.
 type pause struct {
 	shared
-	length time.Duration
+	length string
 	say    string
 	now    bool
 }
@@ -27,19 +27,16 @@ func pauseCommand() *cobra.Command {
 and answers to questions go on. Schedules count as missed, and posts of programs are refused. Runs that work end orderly, or with --now
 at once.`
 	c.Example = "  parley pause acme --for 2h --say 'Back at four.'\n  parley pause agent:coder --now\n  parley resume acme"
-	c.Flags().DurationVar(&p.length, "for", 0, "resume after this time, such as 2h")
+	c.Flags().StringVar(&p.length, "for", "", "resume after this time, such as 30m, 2h or 7d")
 	c.Flags().StringVar(&p.say, "say", "", "what askers are told")
 	c.Flags().BoolVar(&p.now, "now", false, "stop the runs that work there")
 	return c
 }
 
 func (p *pause) begin(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
-	n := operator.NewPause{Say: p.say, Now: p.now}
+	n := operator.NewPause{For: p.length, Say: p.say, Now: p.now}
 	if len(args) > 0 {
 		n.Scope = args[0]
-	}
-	if p.length != 0 {
-		n.For = p.length.String()
 	}
 	made, err := client.Pause(ctx, n)
 	switch {
@@ -73,10 +70,14 @@ func resumeCommand() *cobra.Command {
 			if len(args) > 0 {
 				scope = args[0]
 			}
-			if _, err := client.Resume(ctx, scope); err != nil {
+			_, err := client.Resume(ctx, scope)
+			switch {
+			case err != nil:
 				return err
+			case s.JSON:
+				return printJSON(c.OutOrStdout(), map[string]string{"scope": scope})
 			}
-			_, err := fmt.Fprintln(c.OutOrStdout(), "Resumed: "+cmp.Or(scope, "everything")+".")
+			_, err = fmt.Fprintln(c.OutOrStdout(), "Resumed: "+cmp.Or(scope, "everything")+".")
 			return err
 		})
 	c.Example = "  parley resume acme\n  parley resume acme:C06RY3YBSLE\n  parley resume agent:coder"

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"parley/config"
 	"parley/ingest"
@@ -41,7 +40,7 @@ var pauseRoutes = []Route{
 // NewPause is a pause that an operator begins.
 type NewPause struct {
 	Scope string `json:"scope"` // empty for everything, W, W:CHANNEL, or agent:ID
-	For   string `json:"for"`   // a duration, such as 2h; empty until it is resumed
+	For   string `json:"for"`   // a duration, such as 2h or 7d; empty until it is resumed
 	Say   string `json:"say"`   // what askers are told; empty for words of ours
 	Now   bool   `json:"now"`   // also stops the runs that work there
 }
@@ -70,9 +69,9 @@ func (s *Service) Pause(ctx context.Context, w Write, n NewPause) (Paused, error
 	faults := s.scopeFaults(n.Scope)
 	faults.Check(len(n.Say) <= maxSay, "say", "must have at most 1000 bytes")
 	if n.For != "" {
-		length, err := time.ParseDuration(n.For)
-		faults.Check(err == nil && length > 0, "for", "must be a duration such as 2h or 30m")
-		pause.Until = pause.At.Add(length)
+		d, ok := length(n.For)
+		faults.Check(ok, "for", "must be a duration such as 30m, 2h or 7d")
+		pause.Until = pause.At.Add(d)
 	}
 	if len(faults) > 0 {
 		return Paused{}, faults
@@ -102,13 +101,21 @@ func (s *Service) scopeFaults(scope string) (faults event.FieldErrors) {
 		return faults
 	}
 	workspace, channel, isChannel := strings.Cut(scope, ":")
-	faults.Check(scope == "" || c.Workspace(workspace) != nil && (!isChannel || channel != ""), "scope", "must be a workspace, WORKSPACE:CHANNEL or agent:ID, or be left out for everything")
+	w := c.Workspace(workspace)
+	faults.Check(scope == "" || w != nil, "scope", "must be a workspace, WORKSPACE:CHANNEL or agent:ID, or be left out for everything")
+	if w != nil && isChannel {
+		platform, _ := config.Platform(w.Platform)
+		faults.Check(ingest.IsID(channel, platform.IsChannel), "scope", "must have the channel's id on the platform, not its name")
+	}
 	return faults
 }
 
 // stopWithin stops the unfinished runs that a pause covers.
 func (s *Service) stopWithin(ctx context.Context, pause ingest.Pause) (stopped int, err error) {
 	f := listing.RunFilter{State: "running", Limit: maxPage}
+	if workspace, channel, ok := strings.Cut(pause.Scope, ":"); ok && s.Config().Workspace(workspace) != nil { // the filter also finds the threads of the channel
+		f.Workspace, f.Channel = workspace, channel
+	}
 	for more := true; more; {
 		var rows []listing.Run
 		if rows, f.After, err = s.Journal.Listing.ListRuns(ctx, f); err != nil {
@@ -117,7 +124,7 @@ func (s *Service) stopWithin(ctx context.Context, pause ingest.Pause) (stopped i
 		more = f.After != ""
 		for _, run := range rows {
 			w := s.Config().Workspace(run.Workspace)
-			if w == nil || !pause.Covers(run.Workspace, run.Channel, "", run.Agent) {
+			if w == nil || f.Channel == "" && !pause.Covers(run.Workspace, run.Channel, "", run.Agent) {
 				continue
 			}
 			notice := outbox.NewNotice(w.Platform, pause.Words())

@@ -13,6 +13,19 @@ var errSince = errors.New("must be a duration such as 90m, 7d or 2w, or a time s
 // days matches a number of days or weeks.
 var days = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
 
+// length reads a duration, in the units of Go or in days (d) or weeks (w); false for none.
+func length(text string) (time.Duration, bool) {
+	if m := days.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1]) // it matches
+		if m[2] == "w" {
+			n *= 7
+		}
+		return time.Duration(n) * 24 * time.Hour, n > 0
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0
+}
+
 // Since reads a time in the past: a duration before now, in the units of Go or in days (d) or weeks (w), or a date with
 // or without a time of day, in the location of now unless it names its own.
 func Since(text string, now time.Time) (time.Time, error) {
