@@ -46,7 +46,7 @@ func defaultAlerts() Alerts { return Alerts{On: AlertKinds(), Every: time.Hour} 
 func (a Alerts) faults() (faults event.FieldErrors) {
 	isSet := a.To != AlertsTo{}
 	faults.Check(!isSet || a.To.Workspace != "", "to.workspace", "is required: the id of a workspace")
-	faults.Check(!isSet || (a.To.Channel != "") != (a.To.User != ""), "to", "must have a channel or a user, by the platform's id")
+	faults.Check(!isSet || (a.To.Channel != "") != (a.To.User != ""), "to", "must have either a channel or a user, by the platform's id")
 	for i, kind := range a.On {
 		faults.Check(slices.Contains(AlertKinds(), kind), fmt.Sprintf("on[%d]", i), "must be agent, connection, dead_letter, delivery, disk or exclusive")
 	}

@@ -111,10 +111,19 @@ func (a Agent) faults() event.FieldErrors {
 	if a.Config != nil {
 		check.under("", a.Config.Validate())
 		for i, id := range a.Config.Bounds().Approvers {
-			check.require(ingest.IsID(id, nil), fmt.Sprintf("approvers[%d]", i), ingest.NotUser)
+			check.require(isApprover(id), fmt.Sprintf("approvers[%d]", i), "must be a user's id, role: and a role's id, or group: and a user group's id, not a name: names can be taken by others")
 		}
 	}
 	return check.faults
+}
+
+// isApprover reports whether a string may name an approver: a user's id, or a role or a user group in the form of one of the platforms.
+func isApprover(id string) bool {
+	role, isRole := strings.CutPrefix(id, ingest.RolePrefix)
+	group, isGroup := strings.CutPrefix(id, ingest.GroupPrefix)
+	return ingest.IsID(id, nil) && (!isRole && !isGroup || slices.ContainsFunc(platforms, func(p adapters.Platform) bool {
+		return isRole && p.IsRole != nil && p.IsRole(role) || isGroup && p.IsGroup != nil && p.IsGroup(group)
+	}))
 }
 
 // isLoopback reports whether only this machine reaches a listener at an address.

@@ -55,9 +55,7 @@ func (f *file) warnAll(c *Config) {
 	if c.Metrics.Token.IsZero() && (c.PublicURL != "" || !isLoopback(c.Listen)) {
 		f.warn("metrics.token", "is not set, so everybody who reaches the listener reads /metrics, and the ids of all workspaces in /readyz: set a token")
 	}
-	if to := c.Alerts.To.Workspace; to != "" && c.Workspace(to) == nil {
-		f.warn("alerts.to.workspace", "names no configured workspace, so nobody is told of troubles")
-	}
+	f.warnAlerts(c)
 	for _, fault := range c.environmentFaults() {
 		f.warn("tracing.otlp", fault)
 	}
@@ -68,6 +66,28 @@ func (f *file) warnAll(c *Config) {
 	f.warnPostgres(c.Store.URL, "store.url")
 	f.warnPostgres(c.Store.ListenURL, "store.listen_url")
 	f.warnPlain("", reflect.ValueOf(c))
+}
+
+// warnAlerts warns of alerts that reach nobody.
+func (f *file) warnAlerts(c *Config) {
+	const untold = ", so nobody is told of troubles: "
+	to, w := c.Alerts.To, c.Workspace(c.Alerts.To.Workspace)
+	if w == nil {
+		if to.Workspace != "" {
+			f.warn("alerts.to.workspace", "names no configured workspace"+untold+"parley status lists them")
+		} else if f.has("alerts") {
+			f.warn("alerts", "has no place to write to"+untold+"set to, with a workspace and a channel or a user")
+		}
+		return
+	}
+	switch platform, _ := Platform(w.Platform); {
+	case platform.Conversation == nil:
+		f.warn("alerts.to.workspace", "is one where the bot cannot write first"+untold+"name a workspace of a chat platform")
+	case to.Channel != "" && !ingest.IsID(to.Channel, platform.IsChannel):
+		f.warn("alerts.to.channel", "is no id of a channel of "+string(w.Platform)+untold+"write the id, not the name")
+	case to.User != "" && !ingest.IsID(to.User, platform.IsUser):
+		f.warn("alerts.to.user", "is no id of a user of "+string(w.Platform)+untold+"write the id, not the name")
+	}
 }
 
 // warnUnmeasured warns of limits of tokens to which the runs of an agent do not count.

@@ -216,3 +216,38 @@ func TestWarningAboutStrangers(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestWarningsAboutAlerts: alerts that reach nobody are no fault, because the workspaces may come later, and each is told with its line.
+func TestWarningsAboutAlerts(t *testing.T) {
+	const told, slack = ", so nobody is told of troubles: ", "id: s\nplatform: slack\nagent: echo\nslack: {app_token: a, bot_token: b}\n"
+	for alerts, want := range map[string]string{
+		"{to: {workspace: s, channel: C06RY3YBSLE}}": "",
+		"{to: {workspace: s, user: U06STGBF4Q0}}":    "",
+		"{on: [agent]}": "alerts: has no place to write to" + told + "set to, with a workspace and a channel or a user",
+		"{to: {workspace: x, channel: C06RY3YBSLE}}": "alerts.to.workspace: names no configured workspace" + told + "parley status lists them",
+		"{to: {workspace: local, channel: C1}}":      "alerts.to.workspace: is one where the bot cannot write first" + told + "name a workspace of a chat platform",
+		"{to: {workspace: s, channel: general}}":     "alerts.to.channel: is no id of a channel of slack" + told + "write the id, not the name",
+		"{to: {workspace: s, user: mara}}":           "alerts.to.user: is no id of a user of slack" + told + "write the id, not the name",
+	} {
+		if want != "" {
+			want = "parley.yaml:2: " + want
+		}
+		if got := warnings(t, map[string]string{"parley.yaml": "listen: 127.0.0.1:8484\nalerts: " + alerts + "\n", "workspaces/s.yaml": slack}); got != want {
+			t.Errorf("%s: %q, want %q", alerts, got, want)
+		}
+	}
+}
+
+// TestFaultsOfApprovers: a role or a user group by its name could be taken by others, so that it is a fault.
+func TestFaultsOfApprovers(t *testing.T) {
+	for approver, isID := range map[string]bool{
+		"U06STGBF4Q0": true, "slack:U06STGBF4Q0": true, "olivia@example.com": true, "role:123456789012345678": true, "group:S0614TZR7": true,
+		"role:admin": false, "role:": false, "group:devs": false, "group:": false, "@mara": false,
+	} {
+		write(t, map[string]string{"parley.yaml": "agents:\n  - {id: m, kind: openai, model: m, base_url: \"http://127.0.0.1:1/v1\", approvers: [\"" + approver + "\"]}\n"})
+		_, err := config.Load("parley.yaml")
+		if (err == nil) != isID || err != nil && !strings.Contains(err.Error(), "parley.yaml:2: agents[0].approvers[0]: ") {
+			t.Errorf("%s: %v", approver, err)
+		}
+	}
+}
