@@ -141,6 +141,23 @@ func (s *Service) stopWithin(ctx context.Context, pause ingest.Pause) (stopped i
 	return stopped, nil
 }
 
+// tellPause tells whether a pause still covers the place of a message, and how it ends.
+func (s *Service) tellPause(ctx context.Context, w *Why, l *listing.Life) error {
+	pauses, err := s.pauses(ctx)
+	workspace := s.Config().Workspace(l.Workspace)
+	if err != nil || workspace == nil {
+		return err
+	}
+	pause := pauses.Of(l.Workspace, l.Channel, l.Parent, workspace.Channel(l.Channel, l.Parent).Agent)
+	if pause == nil {
+		w.Words += "; no pause covers it now"
+		return nil
+	}
+	w.Words += "; " + cmp.Or(pause.Scope, everything) + " is " + (&ingest.PausedError{Pause: *pause}).Error() + ", by " + pause.By
+	w.Change = strings.TrimSpace("parley resume " + pause.Scope)
+	return nil
+}
+
 // Resume ends the pause of exactly a scope.
 func (s *Service) Resume(ctx context.Context, w Write, scope string) (ingest.Pause, error) {
 	return audited(ctx, s, w, "resume", cmp.Or(scope, everything), func(ctx context.Context) (ingest.Pause, error) {

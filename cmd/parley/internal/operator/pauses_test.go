@@ -43,3 +43,32 @@ func TestAPauseStopsTheRunsInThreads(t *testing.T) {
 		t.Errorf("stopped: %d, %v", made.Stopped, err)
 	}
 }
+
+// TestWhyNamesThePause: the reason of a message that came during a pause names the pause that still stands, and the command that ends it.
+func TestWhyNamesThePause(t *testing.T) {
+	s := searched(t)
+	at := time.Date(2026, 11, 30, 15, 0, 0, 0, time.UTC)
+	s.Now = func() time.Time { return at }
+	err := s.Journal.Engine().Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
+		_, err := tx.Exec(`UPDATE messages SET reason = 'paused', trigger = 'passive'`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := func(words, change string) {
+		t.Helper()
+		w, err := s.Why(t.Context(), operator.OnSocket(""), "acme11")
+		if err != nil || w.Words != words || w.Change != change {
+			t.Errorf("%q, change: %q, %v", w.Words, w.Change, err)
+		}
+	}
+	by := operator.Write{By: "olga"}
+	why("an operator had paused the agent there; no pause covers it now", "")
+	for _, pause := range []operator.NewPause{{Scope: "guild"}, {Scope: "acme", For: "2h", Say: "Back at five."}} {
+		if _, err := s.Pause(t.Context(), by, pause); err != nil {
+			t.Fatal(err)
+		}
+	}
+	why("an operator had paused the agent there; acme is paused since 2026-11-30T15:00:00Z until 2026-11-30T17:00:00Z: Back at five., by olga", "parley resume acme")
+}

@@ -49,7 +49,7 @@ var reasons = map[string]reason{
 		"policy.bot_messages: run, and policy.allow_bots if it is a list"},
 	event.ReasonNotAddressed: {"the message does not address the bot, and other messages are not stored", []string{"policy.passive_memory", "policy.require_mention"},
 		"policy.passive_memory: true to store it, policy.require_mention: false to answer it"},
-	event.ReasonPaused:         {"an operator has paused the agent there, until parley resume", nil, ""},
+	event.ReasonPaused:         {"an operator had paused the agent there", nil, ""},
 	event.ReasonUserRefused:    {"its sender is not on the list of admitted users", []string{"policy.allow_users", "policy.allow_roles", "policy.allow_groups", "policy.allow_bots"}, "policy.allow_users: add the sender's id; policy.strangers: ask lets approvers decide"},
 	event.ReasonStrangerAsked:  {"its sender is not on the list of admitted users, and the approvers of the agent are asked about the sender", []string{"policy.strangers", "policy.allow_users", "agents[].approvers"}, "policy.allow_users: add the sender's id; or parley people admit"},
 	event.ReasonStrangerWaits:  {"its sender is not on the list of admitted users, and the approvers have not answered about the sender yet", []string{"policy.strangers", "policy.allow_users", "agents[].approvers"}, "policy.allow_users: add the sender's id; or parley people admit"},

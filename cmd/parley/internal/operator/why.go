@@ -129,6 +129,11 @@ func (s *Service) Why(ctx context.Context, by Caller, ref string) (Why, error) {
 		return w, err
 	}
 	w.judge(life, s.Config())
+	if w.Reason == event.ReasonPaused {
+		if err := s.tellPause(ctx, &w, life); err != nil {
+			return w, err
+		}
+	}
 	if w.Message != nil && !reads {
 		w.Message.Content, w.Message.Metadata, w.Message.Attachments = "", []byte(`{}`), nil
 	}
