@@ -106,8 +106,9 @@ type Agent struct {
 	look, patience time.Duration
 }
 
-// New returns an agent that starts no process before its first run.
+// New returns an agent that starts no process before its first run. It removes the copies of files of daemons that were killed.
 func New(config Config, files agent.Files) *Agent {
+	removeLeft()
 	var hidden []secret.Value
 	for _, value := range config.Env {
 		hidden = append(hidden, value)

@@ -255,13 +255,41 @@ func TestFilesAreGivenAsTheProgramTakesThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "blocks with "+can, said[len(said)-1].Text, want)
-		if copies := f.agent.pool.threads["t1"].files; copies != "" {
+		if copies := f.agent.pool.threads["t1"].files; copies != nil {
 			f.sessions["t1"] = "" // words of the thread were forgotten
 			same(t, "the next run", f.answer("t1", "say hi"), "hi")
-			if _, err := os.Stat(copies); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(copies.dir); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a new session leaves the copies of the files: %v", err)
 			}
 		}
+	}
+}
+
+// TestTheCopiesOfADaemonThatWasKilledAreRemoved by the next one, and those of a daemon that lives stay.
+func TestTheCopiesOfADaemonThatWasKilledAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	made := func() (c *copies, file string) {
+		t.Helper()
+		p := &process{}
+		file, err := p.copyFile("a.pdf", []byte("%PDF"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.files, file
+	}
+	killed, left := made()
+	_ = killed.lock.Close() // as the end of its process does
+	lives, used := made()
+	New(defaults(), nil)
+	if _, err := os.Stat(killed.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the copy %s is left: %v", left, err)
+	}
+	if _, err := os.Stat(used); err != nil {
+		t.Errorf("a copy in use: %v", err)
+	}
+	lives.remove()
+	if _, err := os.Stat(lives.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a removed folder: %v", err)
 	}
 }
 

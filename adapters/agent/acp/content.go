@@ -132,12 +132,12 @@ func (r *run) file(ctx context.Context, file assembly.File, room int64) (block, 
 
 // copyFile writes a file where the program can read it, and returns its path. The folder is removed with the process.
 func (p *process) copyFile(name string, content []byte) (path string, err error) {
-	if p.files == "" {
-		if p.files, err = os.MkdirTemp("", "parley-acp-"); err != nil {
+	if p.files == nil {
+		if p.files, err = newCopies(); err != nil {
 			return "", err
 		}
 	}
-	dir, err := os.MkdirTemp(p.files, "")
+	dir, err := os.MkdirTemp(p.files.dir, "")
 	if err != nil {
 		return "", err
 	}

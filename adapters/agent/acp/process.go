@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -35,7 +34,7 @@ type process struct {
 	chosen  map[string]string // the values of options that people had chosen when they were set
 	told    string            // the options that people know
 	open    *prompt           // that waits for an answer of people; nil for none
-	files   string            // a folder for copies of files; empty before the first one
+	files   *copies           // of files; nil before the first one
 }
 
 // version is the version of the protocol.
@@ -201,9 +200,9 @@ func (p *process) stop() {
 
 // clean removes the copies of files.
 func (p *process) clean() {
-	if p.files != "" {
-		_ = os.RemoveAll(p.files)
-		p.files = ""
+	if p.files != nil {
+		p.files.remove()
+		p.files = nil
 	}
 }
 
