@@ -143,6 +143,8 @@ type Input struct {
 	// Stay keeps the thread's work on this node after the run, until leave is called: the answer to a question must reach the process that waits
 	// for it. Only an agent of turn.KeepsSessions has it.
 	Stay func() (leave func())
+	// Began lets the time of the run begin now. An agent calls it after it has waited for a place for the run.
+	Began func()
 	// Push is where the agent's server may report that its work has gone on. Only an agent of turn.WorksOn has it.
 	Push Push
 	// Choices are the settings that the agent has offered in the thread, with the values that people have chosen. Offer offers them, or tells of their

@@ -98,8 +98,10 @@ func (a *attempt) ask(running, asking context.Context) error {
 	if a.run.Claims >= envelopes.DeadClaims {
 		return permanent{fmt.Errorf("the process ended %d times during this run", a.run.Claims)}
 	}
-	ctx, cancel := context.WithTimeoutCause(asking, a.profile.Timeout, errTimeout)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(asking)
+	defer cancel(nil)
+	late := time.AfterFunc(a.profile.Timeout, func() { cancel(errTimeout) })
+	defer late.Stop()
 	err := a.guard("the run", func() (err error) {
 		if a.report.Input, err = a.input(ctx); storage.Unavailable(err) {
 			return storeError{err}
@@ -136,6 +138,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 			return err
 		}
 		a.report.Input.Measure = a.measure
+		a.report.Input.Began = func() { late.Reset(a.profile.Timeout) }
 		if err := a.keep(a.report.Input.Messages); err != nil {
 			return err
 		}

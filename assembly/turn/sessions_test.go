@@ -60,6 +60,28 @@ func TestAThreadStaysWithAnAgentThatWaits(t *testing.T) {
 	})
 }
 
+// queued is an agent that waits for a place before it works.
+type queued struct{ waits, works time.Duration }
+
+func (q queued) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	pass(q.waits)
+	input.Began()
+	return thinks(q.works, "ok")(ctx, emit)
+}
+
+// TestTheTimeOfARunBeginsWithItsPlace proves that the wait for a place takes nothing from the time of the run, which stays bounded.
+func TestTheTimeOfARunBeginsWithItsPlace(t *testing.T) {
+	for works, want := range map[time.Duration]turn.Outcome{50 * time.Second: turn.Answered, 70 * time.Second: turn.Failed} {
+		inBubble(t, func(d *fixture) {
+			d.profile.Agent, d.settings.MaxAttempts = queued{waits: 40 * time.Second, works: works}, 1
+		}, func(d *fixture) {
+			d.asks("1", "one")
+			pass(5 * time.Minute)
+			same(t, "outcomes", d.outcomes(), []turn.Outcome{want})
+		})
+	}
+}
+
 // TestSessionsStay proves that an agent gets back what it has kept of its conversation about a thread, also after a restart, and that
 // another agent has no such thing.
 func TestSessionsStay(t *testing.T) {

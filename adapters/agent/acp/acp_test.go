@@ -586,10 +586,16 @@ func TestProcessesAreBounded(t *testing.T) {
 	<-begun
 	late, cancel := context.WithTimeoutCause(ctx, 50*time.Millisecond, errLate)
 	defer cancel()
-	if _, err := f.run(late, f.input("t4", "r", "say hi")); !errors.Is(err, errLate) {
-		t.Errorf("a run beside all processes: %v", err)
+	in := f.input("t4", "r", "say hi")
+	began := 0
+	in.Began = func() { began++ }
+	if _, err := f.run(late, in); !errors.Is(err, errLate) || began != 0 {
+		t.Errorf("a run beside all processes: %v, began %d times", err, began)
 	}
 	stop[0](turn.ErrStopped)
+	if _, err := f.run(ctx, in); err != nil || began != 1 {
+		t.Errorf("a run with a process: %v, began %d times", err, began)
+	}
 	same(t, "after one is free", f.answer("t4", "say hi"), "hi")
 	stop[1](turn.ErrStopped)
 	working.Wait()

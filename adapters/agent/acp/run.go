@@ -51,6 +51,9 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if err != nil {
 		return err
 	}
+	if input.Began != nil {
+		input.Began()
+	}
 	r := &run{process: p, input: input, kept: readKept(input.Session)}
 	r.keep = keeps(input, &r.kept)
 	r.answer = remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure)
