@@ -181,6 +181,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d.metrics.Stored(context.WithoutCancel(ctx), d.Journal, d.probe, &d.counts, d.configured, d.now)
 	d.metrics.Connected(&d.accounts, d.streams)
 	d.metrics.Remembered(d.Journal)
+	d.metrics.Traced(d.traces)
 	d.metrics.Describe(o.Version)
 	if d.listener, err = boot.Listen(o.Config); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", boot.Hinted(err)), d.Journal.Close())

@@ -299,6 +299,9 @@ func TestCollectorAway(t *testing.T) {
 		c.AwaitCalls(t, i+1)
 	}
 	same(t, h.warnings("collector"), 1)
+	if h.metric("parley_trace_spans_lost_total") == 0 {
+		t.Error("no lost span is counted")
+	}
 	c.SetAway(false)
 	h.mention("two")
 	h.answerNext(replyWith("Two."))

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parley/assembly/turn"
+	"parley/cmd/parley/internal/traces"
 	"parley/ingest/journal"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
@@ -108,6 +109,16 @@ func (m *Metrics) Remembered(j *journal.Journal) {
 			func() float64 { return float64(j.Runs.Remembered().Bytes) }),
 		windows("remembered", func() float64 { return float64(j.Runs.Remembered().Used) }),
 		windows("read", func() float64 { return float64(j.Runs.Remembered().Read) }))
+}
+
+// Traced adds the figure of the lost spans; none if nothing is traced.
+func (m *Metrics) Traced(t *traces.Traces) {
+	if t == nil {
+		return
+	}
+	m.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "parley_trace_spans_lost_total", Help: "Spans that the collector of traces did not take, or not in time.",
+	}, func() float64 { return float64(t.Lost()) }))
 }
 
 // windows returns the figure of the windows from one source.

@@ -43,11 +43,16 @@ func Open(ctx context.Context, o Options) (*Traces, error) {
 		return nil, err
 	}
 	t := &Traces{Options: o, places: map[string]trace.Place{}}
-	var batches []sdk.BatchSpanProcessorOption
+	waiting := maxWaiting
+	if n, err := strconv.Atoi(os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 {
+		waiting = n
+	}
+	t.exporter = &exporter{SpanExporter: to, log: o.Log, to: o.Traces, most: int64(waiting)}
+	batches := []sdk.BatchSpanProcessorOption{sdk.WithMaxQueueSize(waiting)}
 	if _, err := strconv.Atoi(os.Getenv("OTEL_BSP_SCHEDULE_DELAY")); err != nil {
 		batches = append(batches, sdk.WithBatchTimeout(batchEvery))
 	}
-	t.provider = sdk.NewTracerProvider(sdk.WithBatcher(&exporter{SpanExporter: to, log: o.Log, to: o.Traces}, batches...),
+	t.provider = sdk.NewTracerProvider(sdk.WithSpanProcessor(queue{sdk.NewBatchSpanProcessor(t.exporter, batches...), t.exporter}),
 		sdk.WithResource(about), sdk.WithIDGenerator(places{}), sdk.WithSampler(sdk.AlwaysSample()))
 	t.tracer = t.provider.Tracer("parley", api.WithInstrumentationVersion(o.Version))
 	return t, nil
@@ -108,12 +113,47 @@ func (t *Traces) Close(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// exporter sends spans. The first failure has a warning, and the next success a word.
+// maxWaiting bounds the spans that wait for the collector, unless OTEL_BSP_MAX_QUEUE_SIZE has another bound.
+const maxWaiting = sdk.DefaultMaxQueueSize
+
+// Lost returns the number of spans that the collector did not take, or not in time.
+func (t *Traces) Lost() int64 { return t.exporter.lost.Load() }
+
+// exporter sends spans. The first lost span has a warning, and the next success without a lost one has a word.
 type exporter struct {
 	sdk.SpanExporter
-	log   *slog.Logger
-	to    config.Traces
-	fails atomic.Bool
+	log     *slog.Logger
+	to      config.Traces
+	most    int64        // spans that may wait
+	waiting atomic.Int64 // spans, with those that are being sent
+	lost    atomic.Int64
+	full    atomic.Bool // spans had no room since the last success
+	warned  atomic.Bool
+}
+
+// lose counts lost spans, and warns once for a trouble.
+func (e *exporter) lose(spans int, warning string, more ...any) {
+	e.lost.Add(int64(spans))
+	if !e.warned.Swap(true) {
+		e.log.Warn(warning, append([]any{"collector", e.to.URL}, more...)...)
+	}
+}
+
+// queue lets spans wait for the exporter, as far as there is room. The SDK drops further ones and does not tell.
+type queue struct {
+	sdk.SpanProcessor
+	*exporter
+}
+
+// OnEnd implements sdk.SpanProcessor.
+func (q queue) OnEnd(s sdk.ReadOnlySpan) {
+	if q.waiting.Add(1) <= q.most {
+		q.SpanProcessor.OnEnd(s)
+		return
+	}
+	q.waiting.Add(-1)
+	q.full.Store(true)
+	q.lose(1, "the collector of traces takes spans too slowly; those without room in memory are lost")
 }
 
 // maxCause bounds the error of a collector in the log, in bytes.
@@ -122,10 +162,11 @@ const maxCause = 300
 // ExportSpans implements sdk.SpanExporter. It returns no error, so that the SDK logs none for each batch.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
-	switch failed := err != nil; {
-	case failed && !e.fails.Swap(true):
-		e.log.Warn("the collector of traces does not take spans; they are lost until it does", "collector", e.to.URL, "err", clean(err, e.to.Headers))
-	case !failed && e.fails.Swap(false):
+	e.waiting.Add(-int64(len(spans)))
+	switch {
+	case err != nil:
+		e.lose(len(spans), "the collector of traces does not take spans; they are lost until it does", "err", clean(err, e.to.Headers))
+	case !e.full.Swap(false) && e.warned.Swap(false):
 		e.log.Info("the collector of traces takes spans again", "collector", e.to.URL)
 	}
 	return nil

@@ -139,6 +139,9 @@ func TestCollectorsThatAreAway(t *testing.T) {
 		if err := made.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
+		if made.Lost() != 400 {
+			t.Errorf("%d spans are lost, want 400", made.Lost())
+		}
 		if strings.Count(log.String(), "level=WARN") != 1 || strings.Contains(log.String(), key) {
 			t.Errorf("%s", log)
 		}
@@ -151,10 +154,14 @@ func TestCollectorsThatAreAway(t *testing.T) {
 			c.Config.Handler.ServeHTTP(w, r)
 		}))
 		defer hangs.Close()
-		made, _ := open(t, settings(hangs.URL), new(store))
+		made, log := open(t, settings(hangs.URL), new(store))
 		record(made, 64)
 		<-hung
 		record(made, 4000)
+		const waiting = 2048 // with those that are being sent
+		if want := int64(2*(64+4000) - waiting); made.Lost() != want {
+			t.Errorf("%d spans are lost, want %d", made.Lost(), want)
+		}
 		closing, _ := open(t, settings(hangs.URL), new(store))
 		record(closing, 64)
 		<-hung
@@ -164,7 +171,7 @@ func TestCollectorsThatAreAway(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		close(released)
-		const waiting, most = 2048, 2048 + 64 + 64 + 128 // the queue, two batches that were taken from it, and the spans of closing
+		const most = waiting + 128 // and the spans of closing
 		c.Await(t, func(spans []tracestest.Span) bool { return len(spans) >= waiting })
 		last := newRun()
 		last.Agent = "last"
@@ -175,6 +182,12 @@ func TestCollectorsThatAreAway(t *testing.T) {
 		})
 		if n := len(spans) - 2; n > most {
 			t.Errorf("%d spans waited, want at most %d", n, most)
+		}
+		if err := made.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if warned, well := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO"); warned != 1 || well != 1 {
+			t.Errorf("%s", log)
 		}
 	})
 }

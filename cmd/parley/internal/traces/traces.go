@@ -55,6 +55,7 @@ type Agent struct {
 type Traces struct {
 	Options
 	provider *sdk.TracerProvider
+	exporter *exporter
 	tracer   api.Tracer
 
 	mu     sync.Mutex
