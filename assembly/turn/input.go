@@ -354,14 +354,14 @@ type Given struct {
 	Agent string
 	// Kept is the input that the agent got, a JSON list of messages; empty if it is not kept.
 	Kept string
-	// Messages are the input as it would be assembled now; nil if the input is kept.
+	// Messages are the input as it would be assembled now.
 	Messages []assembly.Message
 	// Typed are the texts of people's messages in it, as their authors typed them, by UUID.
 	Typed map[string]string
 }
 
 // GivenTo returns the input of a run, or of the newest run, of a thread, by the thread's UUID: as the agent got it, if
-// that is kept, and otherwise as it would be now. It changes nothing and asks nobody. It fails with
+// that is kept, and as it would be now. It changes nothing and asks nobody. It fails with
 // storage.ErrNotFound if the thread has no such run.
 func GivenTo(ctx context.Context, from *runs.Runs, sent *outbox.Outbox, thread, run string, windowOf func(*runs.Run) assembly.Window, mentions assembly.Mentions, agents ...string) (Given, error) {
 	var window assembly.Window
@@ -373,9 +373,6 @@ func GivenTo(ctx context.Context, from *runs.Runs, sent *outbox.Outbox, thread, 
 		return Given{}, err
 	}
 	shown := Given{Run: past.Run.ID, Agent: past.Run.Agent, Kept: past.Kept}
-	if shown.Kept != "" {
-		return shown, nil
-	}
 	l := lines{agent: past.Run.Agent}
 	turns := make([]assembly.Turn, len(past.Turns))
 	for i := range past.Turns {

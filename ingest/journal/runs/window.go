@@ -269,12 +269,12 @@ func (t *transcript) root(turn *Turn, full bool) {
 	}
 }
 
-// PastInput has the input of a run that has begun: the input that its agent got, if it is kept, and otherwise its
-// turns as they are now.
+// PastInput has the input of a run that has begun: the input that its agent got, if it is kept, and its turns as they
+// are now.
 type PastInput struct {
 	Run   *Run
 	Kept  string // the agent's input, a JSON list of messages; empty if it is not kept
-	Turns []Turn // by time, the run's last; nil if the input is kept
+	Turns []Turn // by time, the run's last
 }
 
 // PastInput returns what a run of a thread is made from, by the thread's UUID; an empty run is the thread's newest.
@@ -294,7 +294,7 @@ func (r *Runs) PastInput(ctx context.Context, thread, named string, window func(
 			coalesce((SELECT agent FROM runs WHERE id = m.run), t.agent), coalesce((SELECT input FROM run_inputs WHERE run = m.run ORDER BY n DESC LIMIT 1), '')
 		FROM threads t JOIN messages m ON m.thread = t.id AND m.context_after IS NOT NULL
 		WHERE t.uuid = $1 `+which, args...)
-	if past.Run = run; err != nil || past.Kept != "" {
+	if past.Run = run; err != nil {
 		return past, err
 	}
 	past.Turns, err = storage.Read(ctx, r.db, func(tx *storage.Txn) []Turn {

@@ -220,7 +220,7 @@ type threadView struct {
 	Hidden bool
 	Next   neighbours
 	Run    string // whose input is shown; empty for none
-	// Kept is that input, if it is as the agent got it: its messages name no message of the thread.
+	// Kept is that input, if it is as the agent got it. It is shown as a whole, below the messages.
 	Kept []operator.InputMessage
 }
 

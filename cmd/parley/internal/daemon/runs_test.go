@@ -81,6 +81,9 @@ func TestTheInputOfEachRun(t *testing.T) {
 					var got []chatMessage
 					for _, m := range in.Messages {
 						got = append(got, chatMessage{m.Role, m.Text})
+						if marked := m.Pieces[0].ByParley; marked != (m.Role == "user") { // the header above a person's words
+							t.Errorf("%q: %+v", m.Text, m.Pieces)
+						}
 					}
 					if want := sent[len(sent)-1-i]; !slices.Equal(got, want) {
 						t.Errorf("the agent got %q, and shown is %q", want, got)

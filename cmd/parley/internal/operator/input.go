@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"parley/assembly"
@@ -39,11 +40,11 @@ type Input struct {
 // InputMessage is one message of an agent's input.
 type InputMessage struct {
 	// ID is the UUID of the thread's message; of a block "context-" and the UUID of its turn's first
-	// message; empty in a kept input.
+	// message; empty for a message of a kept input that would be another now, as after an edit.
 	ID   string `json:"id"`
 	Role string `json:"role"`
 	Text string `json:"text"`
-	// Pieces are the text, cut where its author changes.
+	// Pieces are the text, cut where its author changes; one piece without an ID.
 	Pieces []Piece `json:"pieces"`
 }
 
@@ -81,13 +82,13 @@ func (s *Service) InputOf(ctx context.Context, by Caller, thread, run string) (I
 		return in, nil
 	}
 	if in.Kept {
-		return in, in.read(given.Kept)
+		return in, in.read(given)
 	}
 	in.Messages = inputOf(given)
 	return in, nil
 }
 
-// inputOf returns the messages of an input that is not kept.
+// inputOf returns the messages of an input as it would be now.
 func inputOf(given turn.Given) []InputMessage {
 	list := make([]InputMessage, 0, len(given.Messages))
 	for _, m := range given.Messages {
@@ -126,14 +127,20 @@ func (s *Service) agentIDs() (ids []string) {
 	return ids
 }
 
-// read adds the messages of a kept input.
-func (in *Input) read(kept string) error {
+// read adds the messages of a kept input. Those that would be the same now have the ids and the pieces of that: the
+// kept text alone does not tell who wrote which part.
+func (in *Input) read(given turn.Given) error {
 	var list []Said
-	if err := json.Unmarshal([]byte(kept), &list); err != nil {
+	if err := json.Unmarshal([]byte(given.Kept), &list); err != nil {
 		return err
 	}
-	for _, m := range list {
-		in.Messages = append(in.Messages, InputMessage{Role: m.Role, Text: m.Text(), Pieces: []Piece{{Text: m.Text()}}})
+	now := inputOf(given)
+	for _, said := range list {
+		m := InputMessage{Role: said.Role, Text: said.Text(), Pieces: []Piece{{Text: said.Text()}}}
+		if i := slices.IndexFunc(now, func(n InputMessage) bool { return n.Role == m.Role && n.Text == m.Text }); i >= 0 {
+			m, now = now[i], now[i+1:]
+		}
+		in.Messages = append(in.Messages, m)
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func (s *Service) giveFiles(ctx context.Context, w *Why, life *listing.Life, rea
 		return err
 	}
 	kept := []byte(given.Kept)
-	if given.Messages != nil {
+	if given.Kept == "" {
 		if kept, err = json.Marshal(given.Messages); err != nil {
 			return err
 		}
