@@ -50,8 +50,8 @@ func (c *Client) Reach(ctx context.Context, address string, keys Keys, prepare f
 	if findings, _ := keys.Judge(err); findings != nil {
 		return findings, nil
 	}
-	if fault, ok := errors.AsType[*Error](err); ok && fault.Status > 0 && fault.Status < 500 {
-		return nil, nil // such as 405: the address takes only runs
+	if fault, ok := errors.AsType[*Error](err); ok && fault.Status > 0 && (fault.Status < 500 || fault.Status == http.StatusNotImplemented) {
+		return nil, nil // such as 405, or 501 of Python's http.server: the address takes only runs
 	}
 	return nil, err
 }

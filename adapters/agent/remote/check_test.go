@@ -40,6 +40,7 @@ func TestCheckOfEachKind(t *testing.T) {
 		http.StatusNotFound:            {"anthropic": "model", "agui": "", "webhook": "", "run-api": ""},
 		http.StatusMethodNotAllowed:    {"anthropic": "?", "agui": "", "webhook": "", "run-api": "?"},
 		http.StatusMovedPermanently:    {"anthropic": "base_url", "agui": "url", "webhook": "url", "run-api": "base_url"},
+		http.StatusNotImplemented:      {"anthropic": "?", "agui": "", "webhook": "", "run-api": "?"},
 		http.StatusInternalServerError: {"anthropic": "?", "agui": "?", "webhook": "?", "run-api": "?"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,6 +86,9 @@ func finding(t *testing.T, checker agent.Checker) string {
 	findings, err := checker.Check(t.Context())
 	switch {
 	case err != nil && len(findings) == 0:
+		if strings.HasSuffix(err.Error(), ":") {
+			t.Errorf("no words follow: %q", err)
+		}
 		return "?"
 	case len(findings) == 0:
 		return ""

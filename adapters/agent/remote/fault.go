@@ -171,7 +171,7 @@ func (c *Client) refused(response *http.Response) error {
 		Permanent:  permanent(status),
 		Status:     status,
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
-		text:       c.Clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), c.hint(response), text)),
+		text:       c.Clean(strings.TrimSuffix(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), c.hint(response), text), ": ")),
 		said:       c.hide(text),
 		plain:      fmt.Sprintf("%d %s%s", status, http.StatusText(status), c.hint(response)),
 	}
