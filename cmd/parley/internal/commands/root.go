@@ -65,6 +65,11 @@ func rootCommand() *cobra.Command {
 	}
 	root.AddCommand(replayCommand(), versionCommand(), manCommand())
 	completionCommand(root)
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() && !c.Runnable() { // cobra shows the help, also after a wrong word
+			c.Args, c.RunE = wrong(cobra.NoArgs), func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+	}
 	completeValues(root)
 	return root
 }

@@ -42,13 +42,15 @@ THREAD is the UUID or the key of a thread.`,
 			if once {
 				query.Set("follow", "false")
 			}
-			return at.Explain(operator.Follow(c.Context(), client, "steps", query, func(s operator.Step) error {
+			err = operator.Follow(c.Context(), client, "steps", query, func(s operator.Step) error {
 				if asJSON {
 					return printJSON(c.OutOrStdout(), s)
 				}
 				_, err := fmt.Fprintln(c.OutOrStdout(), stepLine(displayOf(c), s, time.Now()))
 				return err
-			}))
+			})
+			one := shared{thing: "thread", lister: "parley threads"}
+			return at.Explain(one.absent(err, thread))
 		},
 	}
 	at.Flags(c)

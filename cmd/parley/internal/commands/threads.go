@@ -92,6 +92,9 @@ func (t *conversations) show(ctx context.Context, c *cobra.Command, client *oper
 	}
 	in, err := client.Input(ctx, args[0], t.run)
 	switch {
+	case err != nil && t.run != "":
+		one := shared{thing: "run", lister: "parley runs"}
+		return one.absent(err, t.run+" of the thread "+args[0])
 	case err != nil:
 		return err
 	case t.JSON:
