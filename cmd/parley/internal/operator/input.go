@@ -92,7 +92,10 @@ func (s *Service) InputOf(ctx context.Context, by Caller, thread, run string) (I
 func inputOf(given turn.Given) []InputMessage {
 	list := make([]InputMessage, 0, len(given.Messages))
 	for _, m := range given.Messages {
-		text := m.Text()
+		var said Said
+		raw, _ := json.Marshal(m) // text always encodes
+		_ = json.Unmarshal(raw, &said)
+		text := said.Text()
 		list = append(list, InputMessage{ID: m.ID, Role: string(m.Role), Text: text, Pieces: pieces(text, m, given.Typed)})
 	}
 	return list
