@@ -281,6 +281,7 @@ type harness struct {
 	mu        sync.Mutex
 	results   []processed // in the order of the reports
 	signals   []record.Result
+	unasked   []string // agents and runs whose question nobody has answered in time
 	formatted []string // texts of notices and announcements
 }
 
@@ -388,7 +389,13 @@ func (h *harness) Processed(p *envelopes.Pending, o record.Result) {
 	h.results = append(h.results, processed{p.ID, o})
 }
 
-// Recorded implements Turns.
+// Unasked and Recorded implement Turns.
+func (h *harness) Unasked(agent string, _ int64, run string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unasked = append(h.unasked, agent+" "+run)
+}
+
 func (h *harness) Recorded(_ *work.Claim, _ string, o record.Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

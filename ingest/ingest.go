@@ -35,9 +35,12 @@ const (
 )
 
 // Turns hears what intake has recorded, so that a run can begin, be cancelled or be
-// interrupted. The thread's intake calls it; it must not block.
+// interrupted. It must not block.
 type Turns interface {
+	// Recorded is called by the thread's intake.
 	Recorded(c *work.Claim, agent string, result record.Result)
+	// Unasked tells that nobody has answered the question of an agent's run in time.
+	Unasked(agent string, thread int64, run string)
 }
 
 // Observer hears of each payload, for metrics, operators and replay. It is called concurrently.

@@ -166,5 +166,8 @@ func (g gate) option(m *event.Message, q *runs.Question) int {
 // every node.
 func (in *Ingest) ExpireQuestions(ctx context.Context) error {
 	closed := func(run *runs.Run) outbox.Notice { return in.notice(run, expiredText) } // for all people of the thread
-	return in.Journal.Runs.ExpireQuestions(ctx, closed, func(thread int64) { in.Work.Wake(work.Deliveries, "", thread) })
+	return in.Journal.Runs.ExpireQuestions(ctx, closed, func(run *runs.Run) {
+		in.Turns.Unasked(run.Agent, run.Thread, run.Question)
+		in.Work.Wake(work.Deliveries, "", run.Thread)
+	})
 }

@@ -209,7 +209,7 @@ func TestStopClosesAQuestion(t *testing.T) {
 	}
 }
 
-// TestAQuestionExpires checks that the whole thread is told.
+// TestAQuestionExpires checks that the whole thread is told, and the agent.
 func TestAQuestionExpires(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		h.work()
@@ -218,6 +218,10 @@ func TestAQuestionExpires(t *testing.T) {
 			SELECT 'run-1', id, 'helper', 'open', '{}', 0, 1 FROM threads`)
 		advance(reviewEvery + time.Second)
 		if diff := cmp.Diff([]string{"hi", expiredText}, contents(h.thread("slack:acme:t"))); diff != "" {
+			t.Error(diff)
+		}
+		advance(reviewEvery)
+		if diff := cmp.Diff([]string{"helper run-1"}, h.unasked); diff != "" {
 			t.Error(diff)
 		}
 	})

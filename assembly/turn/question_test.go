@@ -107,7 +107,7 @@ func TestAQuestionHasATime(t *testing.T) {
 				t.Errorf("open for %v, want %v", until, want)
 			}
 			pass(want + time.Second)
-			d.must(d.journal.Runs.ExpireQuestions(d.Context(), func(*runs.Run) outbox.Notice { return outbox.Notice{Text: "closed"} }, func(int64) {}))
+			d.must(d.journal.Runs.ExpireQuestions(d.Context(), func(*runs.Run) outbox.Notice { return outbox.Notice{Text: "closed"} }, func(*runs.Run) {}))
 			d.asks("2", "yes")
 			d.outcomes()
 			if r := d.agent.inputs[1].Resume; r == nil || r.Answered {

@@ -255,7 +255,7 @@ type Parts struct {
 type Runner struct {
 	Parts
 	works sync.Map // *going by thread: the runs that this node works on
-	left  sync.Map // ids of runs, by thread, that were stopped while this node made no attempt
+	left  sync.Map // leftRun by thread
 }
 
 // New returns a Runner that runs no turns yet; see Serve.
@@ -288,9 +288,12 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	if !ok {
 		return false, work.ErrWaits // for its heir, or for a node that has the agent
 	}
-	if run, left := r.left.LoadAndDelete(c.Thread); left {
-		r.abandon(ctx, c.Thread, profile, run.(string))
-		r.Observer.WaitingRunEnded(run.(string), Canceled)
+	if of, ok := r.left.LoadAndDelete(c.Thread); ok {
+		left := of.(leftRun)
+		r.abandon(ctx, c.Thread, profile, left.run)
+		if left.stopped {
+			r.Observer.WaitingRunEnded(left.run, Canceled)
+		}
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -376,7 +379,10 @@ func (r *Runner) each(run *runs.Run) bool {
 func (r *Runner) Recorded(c *work.Claim, agent string, result record.Result) {
 	report(c, agent, result)
 	if result.Stopped != "" && currentRun.Get(c) == nil {
-		r.leave(agent, c.Thread, result.Stopped)
+		r.leave(agent, c.Thread, leftRun{result.Stopped, true})
+	}
+	if result.Unasked != "" {
+		r.leave(agent, c.Thread, leftRun{run: result.Unasked})
 	}
 	if result.Told {
 		r.Outbox.Posted(c, nil)

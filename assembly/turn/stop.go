@@ -19,7 +19,7 @@ func (r *Runner) Stop(ctx context.Context, run string, notice outbox.Notice) err
 	if g, ok := r.works.Load(stopped.Thread); ok {
 		g.(*going).stop(run)
 	} else {
-		r.leave(stopped.Agent, stopped.Thread, run)
+		r.leave(stopped.Agent, stopped.Thread, leftRun{run, true})
 	}
 	r.Work.Tell(stopped.Owner, work.Turns, stopped.Agent, stopped.Thread)
 	r.Work.Wake(work.Turns, stopped.Agent, stopped.Thread)
@@ -27,8 +27,19 @@ func (r *Runner) Stop(ctx context.Context, run string, notice outbox.Notice) err
 	return nil
 }
 
-// leave lets a worker tell the server of an agent, and the observer, of a stopped run, for which this node makes no attempt.
-func (r *Runner) leave(agent string, thread int64, run string) {
+// Unasked implements ingest.Turns: a question has ended because nobody answered it in time.
+func (r *Runner) Unasked(agent string, thread int64, run string) {
+	r.leave(agent, thread, leftRun{run: run})
+}
+
+// leftRun is a run whose work nobody wants, and for which this node makes no attempt: it was stopped, or its question was closed without an answer.
+type leftRun struct {
+	run     string
+	stopped bool
+}
+
+// leave lets a worker tell the server of an agent, and the observer if it was stopped, of a run.
+func (r *Runner) leave(agent string, thread int64, run leftRun) {
 	if r.Agents == nil { // it stops runs and makes none
 		return
 	}

@@ -106,6 +106,43 @@ func TestAnAgentWorksOn(t *testing.T) {
 	})
 }
 
+// TestAnUnansweredQuestion checks that the server is told once if nobody answers the question of its run, and not if somebody does.
+func TestAnUnansweredQuestion(t *testing.T) {
+	for name, end := range map[string]func(d *fixture){
+		"a stop":        func(d *fixture) { d.asks("2", "/stop") },
+		"a new context": func(d *fixture) { d.asks("2", "/new") },
+		"its time": func(d *fixture) {
+			pass(5 * time.Minute)
+			d.must(d.journal.Runs.ExpireQuestions(d.Context(), func(*runs.Run) outbox.Notice { return outbox.Notice{Text: "closed"} },
+				func(run *runs.Run) { d.Unasked(run.Agent, run.Thread, run.Question) }))
+		},
+		"a delete of the question": func(d *fixture) { d.deletes("C1/post1") },
+		"": func(d *fixture) {
+			d.answer = &runs.Answer{Text: "blue"}
+			d.asks("2", "blue")
+		},
+	} {
+		inWorkersBubble(t, func(d *fixture, w *worker) {
+			d.agent.does = []script{streams(question)}
+			d.asks("1", "one")
+			d.posts()
+			end(d)
+			pass(time.Second)
+			d.answer = nil
+			d.asks("3", "three")
+			run, want := d.runs[0].ID, []string(nil)
+			if name != "" {
+				want = []string{run + " of " + run}
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			same(t, name+": told", w.abandoned, want)
+			same(t, name+": ends of waiting runs", d.waited, nil)
+			same(t, name+": the last session", d.agent.inputs[len(d.agent.inputs)-1].Session == "", name == "a new context")
+		})
+	}
+}
+
 // TestAnAgentThatWorksOnIsStopped checks that the server is told of a stop, a delete and an interruption for which no attempt is being made.
 func TestAnAgentThatWorksOnIsStopped(t *testing.T) {
 	for name, end := range map[string]func(d *fixture){

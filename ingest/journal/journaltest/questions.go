@@ -240,7 +240,7 @@ func questionExpires(f *fixture) {
 			same(f, "thread of the notice", run.ThreadKey, threadKey(1))
 			return stopNotice
 		}
-		f.must(f.Runs.ExpireQuestions(f.ctx, notice, func(int64) { told++ }))
+		f.must(f.Runs.ExpireQuestions(f.ctx, notice, func(*runs.Run) { told++ }))
 	}
 	expire()
 	same(f, "told too early", told, 0)
@@ -381,7 +381,7 @@ func questionLosesItsButtons(f *fixture) {
 		},
 		func(event.ThreadKey, string) {
 			f.clock.advance(time.Hour)
-			f.must(f.Runs.ExpireQuestions(f.ctx, func(*runs.Run) outbox.Notice { return stopNotice }, func(int64) {}))
+			f.must(f.Runs.ExpireQuestions(f.ctx, func(*runs.Run) outbox.Notice { return stopNotice }, func(*runs.Run) {}))
 		},
 	} {
 		key, reply := threadKey(i), f.asking()

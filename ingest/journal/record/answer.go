@@ -80,18 +80,26 @@ func (r *recordTx) answer(m *messages.Message, a *runs.Answer) {
 	r.out.Told = runs.Close(r.Txn, r.thread.Question, "answered", r.Pack(stored, false), r.now) || r.out.Told
 }
 
+// unasks closes the thread's question without an answer. It returns false if none is open.
+func (r *recordTx) unasks() bool {
+	if !runs.Close(r.Txn, r.thread.Question, "expired", "", r.now) {
+		return false
+	}
+	r.out.Told, r.out.Unasked = true, r.thread.Question // a delivery takes the buttons from the posts
+	return true
+}
+
 // forget takes the thread's question from its next run.
 func (r *recordTx) forget() {
-	r.out.Told = runs.Close(r.Txn, r.thread.Question, "expired", "", r.now) || r.out.Told
+	r.unasks()
 	threads.ForgetQuestion(r.Txn, r.claim.Thread, r.now)
 }
 
 // unask closes the question of a run whose post was deleted. The thread's next run has the question
 // without an answer, and messages that wait for the answer are due at once.
 func (r *recordTx) unask(run string) {
-	if run == "" || run != r.thread.Question || !runs.Close(r.Txn, run, "expired", "", r.now) {
+	if run == "" || run != r.thread.Question || !r.unasks() {
 		return
 	}
-	r.out.Told = true // the delivery that takes the buttons from other posts
 	threads.Hasten(r.Txn, r.claim.Thread, r.now)
 }

@@ -126,8 +126,8 @@ func (r *recordTx) obey(row *messages.Message, d *Decision) {
 	case d.Command == CommandUnschedule:
 		schedules.Cancel(r.Txn, r.Workspace, r.claim.Key, d.Subject)
 	case d.Command == CommandNew:
-		r.newContext(row.Seq)
 		r.forget()
+		r.newContext(row.Seq)
 	case d.Command == CommandStop && state.Run != "":
 		if event.IsWorkstream(r.claim.Key) { // the workstream has ended: no other turn follows
 			runs.StopWaiting(r.Txn, thread, r.now)
@@ -137,15 +137,15 @@ func (r *recordTx) obey(row *messages.Message, d *Decision) {
 		r.out.Told = true // the previews and the sign of the run have deliveries
 	case d.Command == CommandStop:
 		runs.StopWaiting(r.Txn, thread, r.now)
-		r.out.Told = runs.Close(r.Txn, r.thread.Question, "expired", "", r.now)
+		r.unasks()
 	}
 }
 
 // newContext lets later turns see nothing from before a place in the thread, and begin new conversations with their agents. The agent of an
-// unfinished run goes on in its conversation, which later turns know by another id.
+// unfinished run goes on in its conversation, which later turns know by another id, and one whose question is closed hears in it that nobody answers.
 func (r *recordTx) newContext(seq int64) {
 	threads.NewContext(r.Txn, r.claim.Thread, seq)
-	if r.thread.Run == "" {
+	if r.thread.Run == "" && r.out.Unasked == "" {
 		runs.ForgetSessions(r.Txn, r.claim.Thread)
 	}
 }

@@ -198,6 +198,8 @@ type Result struct {
 	Withdrawn string
 	// Stopped is the id of the run that the message has stopped; empty for none.
 	Stopped string
+	// Unasked is the id of the run whose question was closed without an answer; empty for none.
+	Unasked string
 	// Edited is the id of the run that has the message, if the message's text changed;
 	// empty for none.
 	Edited string

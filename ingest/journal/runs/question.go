@@ -145,33 +145,37 @@ func (e *endRunTx) reopen() bool {
 const expireBatch = 100
 
 // ExpireQuestions ends the questions that nobody answered in time. The notice informs each
-// thread; told is called for each thread with deliveries. Several nodes may call it.
-func (r *Runs) ExpireQuestions(ctx context.Context, notice func(*Run) outbox.Notice, told func(thread int64)) error {
+// question's thread; told is called for each: the run has the thread, its agent and the question. Several nodes may call it.
+func (r *Runs) ExpireQuestions(ctx context.Context, notice func(*Run) outbox.Notice, told func(*Run)) error {
 	now := storage.Millis(r.db.Now())
 	late, err := storage.List(ctx, r.db, func(run *Run) []any {
-		return []any{&run.Question, &run.Thread, (*string)(&run.ThreadKey), &run.Workspace, (*string)(&run.Platform), &run.Channel}
-	}, `SELECT q.run, t.id, t.key, t.workspace, t.platform, t.channel FROM questions q JOIN threads t ON t.id = q.thread
+		return []any{&run.Question, &run.Agent, &run.Thread, (*string)(&run.ThreadKey), &run.Workspace, (*string)(&run.Platform), &run.Channel}
+	}, `SELECT q.run, q.agent, t.id, t.key, t.workspace, t.platform, t.channel FROM questions q JOIN threads t ON t.id = q.thread
 		WHERE q.state = 'open' AND q.until_at <= $1 ORDER BY q.until_at LIMIT CAST($2 AS BIGINT)`, now, int64(expireBatch))
 	for _, run := range late {
 		n := notice(&run)
-		if err := r.db.Change(ctx, run.ThreadKey, func(tx *storage.Txn) { expire(tx, &run, n, now) }); err != nil {
+		var closed bool
+		if err := r.db.Change(ctx, run.ThreadKey, func(tx *storage.Txn) { closed = expire(tx, &run, n, now) }); err != nil {
 			return err
 		}
-		told(run.Thread)
+		if closed {
+			told(&run)
+		}
 	}
 	return err
 }
 
-// expire ends the question that a run in its thread would answer.
-func expire(tx *storage.Txn, run *Run, n outbox.Notice, now int64) {
+// expire ends the question that a run in its thread would answer. It returns false if another node, or an answer, was faster.
+func expire(tx *storage.Txn, run *Run, n outbox.Notice, now int64) bool {
 	var seq int64
 	tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, run.Thread)
 	if !Close(tx, run.Question, "expired", "", now) {
-		return // another node, or an answer, was faster
+		return false
 	}
 	outbox.AddNotice(tx, run.Thread, seq, run.Workspace, nil, n, now)
 	PostNotice(tx, run.Thread, run.Workspace, run.Question+"/expired", n.Posts, now)
 	threads.Grow(tx, run.Thread, now)
+	return true
 }
 
 // PostNotice stores the deliveries of a notice under a key.

@@ -311,6 +311,9 @@ type wakes struct {
 	*work.Scheduler
 }
 
+// Unasked implements ingest.Turns.
+func (wakes) Unasked(string, int64, string) {}
+
 // Recorded implements ingest.Turns.
 func (w wakes) Recorded(c *work.Claim, agent string, result record.Result) {
 	if result.Begun != nil {
