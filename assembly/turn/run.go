@@ -393,7 +393,6 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 func (a *attempt) await(ctx context.Context, pause time.Duration) error {
 	until := a.run.BegunAt.Add(a.profile.AnswerWithin)
 	if !until.After(a.Now()) {
-		a.abandon(ctx, a.claim.Thread, a.profile, a.run.ID)
 		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
 	}
 	a.asked.usage.Finish = runs.AnswersLater
@@ -462,14 +461,18 @@ func backoff(failures int64) time.Duration {
 	return wake.Backoff(time.Second, time.Minute, 2*int(failures))
 }
 
-// fail ends the run for good and posts one sentence to the thread, if people wait for an answer.
+// fail ends the run for good and posts one sentence to the thread, if people wait for an answer. The agent's server may work on: it is told.
 func (a *attempt) fail(ctx context.Context, cause error) error {
 	var notice outbox.Notice
 	if !a.run.IsScheduled() {
 		notice = a.notice(apology(cause))
 		notice.Posts = a.Outbox.Notice(a.run, notice.Text)
 	}
-	return a.end(ctx, Failed, runs.Unanswered{State: runs.Failed, Cause: cause.Error(), Notice: notice}, cause)
+	err := a.end(ctx, Failed, runs.Unanswered{State: runs.Failed, Cause: cause.Error(), Notice: notice}, cause)
+	if err == nil {
+		a.abandon(ctx, a.claim.Thread, a.profile, a.run.ID)
+	}
+	return err
 }
 
 // clears wakes the deliveries of a run that has ended: those that remove its previews

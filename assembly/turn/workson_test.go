@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -103,6 +104,23 @@ func TestAnAgentWorksOn(t *testing.T) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		same(t, "told", len(w.abandoned), 1)
+	})
+}
+
+// TestAnAgentThatWorksOnFails checks that the server is told of a run that has failed for good, and not of a failed attempt.
+func TestAnAgentThatWorksOnFails(t *testing.T) {
+	inWorkersBubble(t, func(d *fixture, w *worker) {
+		d.settings.MaxAttempts = 2
+		d.agent.does = []script{fails(errors.New("too much")), fails(errors.New("too much")), answers("better")}
+		d.asks("1", "one")
+		same(t, "told after an attempt", w.abandoned, nil)
+		pass(time.Minute)
+		run := d.runs[0].ID
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried, turn.Failed})
+		same(t, "told", w.abandoned, []string{run + " of " + run})
+		d.asks("2", "two")
+		same(t, "outcomes", d.outcomes()[2:], []turn.Outcome{turn.Answered})
+		same(t, "told after an answer", len(w.abandoned), 1)
 	})
 }
 
