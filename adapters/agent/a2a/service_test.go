@@ -507,11 +507,11 @@ func TestTokensInWordsForPeople(t *testing.T) {
 // TestDeepData shows data without indents if it is deep: the spaces would be longer than any answer.
 func TestDeepData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const levels = 5000
-		data := strings.Repeat("[", levels) + strings.Repeat("]", levels)
+		const levels, values = 90, 100_000
+		data := strings.Repeat("[", levels) + strings.Repeat("0,", values) + "0" + strings.Repeat("]", levels)
 		s := &service{card: streaming, scripts: map[string][]http.HandlerFunc{"message/stream": {streams(begun, piece("a", `{"kind":"data","data":`+data+`}`, false), status("completed", ""))}}}
 		got, err := s.run(t, new(memory), nil)
-		if answer := of(got, "ANSWER"); err != nil || len(answer) != 1 || strings.Count(answer[0], "[\n") != levels-1 {
+		if answer := of(got, "ANSWER"); err != nil || len(answer) != 1 || strings.Count(answer[0], "[\n") != levels || strings.Count(answer[0], "0,\n") != values {
 			t.Errorf("%d answers, %v", len(answer), err)
 		}
 	})

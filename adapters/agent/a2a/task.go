@@ -29,8 +29,8 @@ const (
 	maxParts = 1 << 18
 	// maxID bounds the id of a task or a context, in bytes.
 	maxID = 1000
-	// maxDepth bounds the depth of data whose lines are indented: their spaces grow with its square.
-	maxDepth = 100
+	// maxDepth bounds the depth of data whose lines are indented: each value may need two spaces for each level.
+	maxDepth = 10
 	// maxSaid bounds the words of an agent that has ended without an answer, in characters.
 	maxSaid = 500
 )
