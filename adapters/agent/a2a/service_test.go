@@ -186,6 +186,7 @@ func TestAnswers(t *testing.T) {
 		"a piece of an unknown artifact":  {[]string{begun, piece("a", text("only"), true), status("completed", "")}, "only"},
 		"a task that goes on from pieces": {[]string{begun, piece("a", text("One"), false), task("completed", "", made("a", text("One more.")))}, "One more."},
 		"a task that differs from pieces": {[]string{begun, piece("a", text("One"), false), task("completed", "", made("x", text("Two.")))}, "Two."},
+		"a file of nothing":               {[]string{begun, piece("f", `{"kind":"file","file":{"name":"r.csv"}}`, false), status("completed", "")}, "r.csv"},
 		"an unknown kind of event":        {[]string{`{"kind":"weather"}`, begun, status("completed", "Done.")}, "Done."},
 		"an unknown kind of part":         {[]string{begun, piece("a", `{"kind":"hologram","x":[]},`+text("Hi."), false), status("completed", "")}, "Hi."},
 	} {
@@ -244,6 +245,19 @@ func TestAQuestion(t *testing.T) {
 			if sent := s.params[i]["message"].(map[string]any); sent["taskId"] != want || i > 0 && sent["contextId"] != "c1" {
 				t.Errorf("message %d: %v", i, sent)
 			}
+		}
+	})
+}
+
+// TestAQuestionWithAFile posts what the task has made before it asks.
+func TestAQuestionWithAFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{card: streaming, scripts: map[string][]http.HandlerFunc{"message/stream": {streams(
+			begun, piece("a", text("A draft."), false), piece("f", `{"kind":"file","file":{"name":"r.csv","mimeType":"text/csv","bytes":"YSxi"}}`, false), status("input-required", "Send it?"),
+		)}}}
+		got, err := s.run(t, new(memory), nil)
+		if diff := cmp.Diff([]string{`ANSWER A draft. [r.csv text/csv "a,b"]`, "REQUEST_INPUT Send it?"}, of(got, "ANSWER", "REQUEST_INPUT")); err != nil || diff != "" {
+			t.Errorf("%v\n%s", err, diff)
 		}
 	})
 }

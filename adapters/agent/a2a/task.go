@@ -452,7 +452,7 @@ func (r *run) write(parts []part) error {
 
 func (r *run) part(p part) error {
 	switch {
-	case p.File != nil && p.File.Bytes == "" && p.File.URI != "":
+	case p.File != nil && p.File.Bytes == "":
 		return r.alone(func() error { return r.answer.Link(cmp.Or(p.File.Name, "file"), p.File.URI) })
 	case p.File != nil:
 		return nil
@@ -539,10 +539,10 @@ func (r *run) finish(ctx context.Context) error {
 			}
 		}
 	}
-	if r.state == stateInput {
+	if r.files(); r.state == stateInput {
 		return r.answer.Ask(cmp.Or(texts(r.says), "The agent needs an answer to go on."), nil)
 	}
-	if r.files(); !r.hasSaid() {
+	if !r.hasSaid() {
 		r.list = []*made{{parts: r.says}}
 		if err := r.write(r.says); err != nil {
 			return err

@@ -450,8 +450,14 @@ func (a *Answer) Calls(called Called, calls []runinput.Call, kept json.RawMessag
 }
 
 // Ask ends the answer with a REQUEST_INPUT: the agent needs an answer of the people in the
-// thread. The text so far precedes the question.
+// thread. The text so far precedes the question. Files are of an ANSWER before it.
 func (a *Answer) Ask(question string, details json.RawMessage) error {
+	if len(a.shown.files) > 0 {
+		if err := a.Finish("", nil); err != nil {
+			return err
+		}
+		return a.say(stream.Message{Type: stream.RequestInput, Text: question, Details: details, ActivityID: a.id()})
+	}
 	if err := a.finish(); err != nil {
 		return err
 	}
