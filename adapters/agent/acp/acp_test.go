@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -310,6 +311,23 @@ func TestACrashIsAFailedAttemptWithTheLastWords(t *testing.T) {
 		t.Errorf("a further attempt: %v", err)
 	}
 	same(t, "the next run", f.answer("t1", "say hi"), "hi")
+}
+
+// TestTheLastMessagesOfAProgramAreRead proves that a message from before the end of a program is not lost, such as the report of a tool.
+func TestTheLastMessagesOfAProgramAreRead(t *testing.T) {
+	const count = 3 * waiting
+	lines := strings.Repeat(`{"method":"session/update"}\n`, count)
+	child, err := start([]string{"printf", lines}, t.TempDir(), environment(nil), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := connect(child, 1<<10, 1<<20, slog.New(slog.DiscardHandler))
+	<-x.done
+	read := 0
+	for range x.messages {
+		read++
+	}
+	same(t, "messages", read, count)
 }
 
 func TestFaultyProgramsEndTheirRun(t *testing.T) {

@@ -84,9 +84,13 @@ func connect(c *child, line int, all int64, log *slog.Logger) *conn {
 			}
 			select {
 			case x.messages <- m:
-			case <-c.done:
-				x.fault = errors.New("the process has ended")
-				return
+			case <-c.done: // a run may still read
+				select {
+				case x.messages <- m:
+				case <-time.After(restTime):
+					x.fault = errors.New("the process has ended")
+					return
+				}
 			}
 		}
 	}()
