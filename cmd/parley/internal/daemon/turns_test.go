@@ -228,7 +228,7 @@ func TestFailureNotice(t *testing.T) {
 		"refuses": {"", failWith(http.StatusUnauthorized), "something went wrong"},
 		"fails":   {"", failWith(http.StatusServiceUnavailable), "something went wrong"},
 		"breaks":  {"", breakStream, "something went wrong"},
-		"hangs":   {"timeout: 300ms", nil, "in time"},
+		"hangs":   {"timeout: 2s", nil, "in time"},
 		"floods":  {"max_bytes: 1KiB", replyWith(strings.Repeat("flood", 500)), "my answer became too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
