@@ -225,11 +225,11 @@ func TestStrangersAreReadWhereTheyMatter(t *testing.T) {
 		}
 		asks := h.workspace("acme")
 		asks.AsksAboutStrangers = true
-		if !reads() || reads() {
+		if first, second := reads(), reads(); !first || second {
 			h.Error("without questions, the strangers are not read at the start alone")
 		}
 		h.configure(asks)
-		if !reads() || !reads() {
+		if first, second := reads(), reads(); !first || !second {
 			h.Error("where the policy asks, the strangers are not read each time")
 		}
 		h.settings = askingGate("U8").Settings
@@ -238,7 +238,7 @@ func TestStrangersAreReadWhereTheyMatter(t *testing.T) {
 		h.accept(payload{ID: "C1/1", Thread: "C1", Channel: "C1", Sender: "U99", Mention: true, Text: "hi"})
 		synctest.Wait()
 		h.configure(h.workspace("acme"))
-		if !reads() || !reads() || posts.asked != 1 {
+		if first, second := reads(), reads(); !first || !second || posts.asked != 1 {
 			h.Errorf("the strangers are not read while a question is open; asked: %d", posts.asked)
 		}
 	})
