@@ -427,6 +427,14 @@ func (d *fixture) WaitingRunEnded(run string, outcome turn.Outcome) {
 	d.waited = append(d.waited, run+" "+string(outcome))
 }
 
+// waitedRuns returns the runs that ended while they waited, and how.
+func (d *fixture) waitedRuns() []string {
+	synctest.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.waited)
+}
+
 func (d *fixture) outcomes() []turn.Outcome {
 	synctest.Wait()
 	d.mu.Lock()

@@ -138,7 +138,7 @@ func TestTheEndOfAWaitingRunIsObserved(t *testing.T) {
 				synctest.Wait()
 				d.mu.Lock()
 				defer d.mu.Unlock()
-				same(t, "ended", d.waited, []string{run + " " + string(test.want)})
+				same(t, "ended", d.waitedRuns(), []string{run + " " + string(test.want)})
 			})
 		})
 	}

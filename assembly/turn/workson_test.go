@@ -43,6 +43,14 @@ func (w *worker) Abandon(_ context.Context, run string, sessions []string) {
 	}
 }
 
+// told returns the runs that the server was told of, each with its session.
+func (w *worker) told() []string {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.abandoned)
+}
+
 // works is an attempt that ends with its context, while the server works on.
 func (w *worker) works(ctx context.Context, _ func(stream.Message) error) error {
 	<-ctx.Done()
@@ -89,7 +97,7 @@ func TestAnAgentWorksOn(t *testing.T) {
 		same(t, "taken", []bool{d.agent.inputs[0].Taken, d.agent.inputs[1].Taken, d.agent.inputs[2].Taken}, []bool{false, true, true})
 		same(t, "session", d.agent.inputs[2].Session, "of "+known.ID)
 		d.must(d.Runs.NudgeRun(d.Context(), known.ID)) // it has ended
-		same(t, "told", w.abandoned, nil)
+		same(t, "told", w.told(), nil)
 		run, err := d.journal.Listing.FindRun(d.Context(), known.ID)
 		d.must(err)
 		same(t, "the words for its attempts", []string{run.Attempts[0].Finish, run.Attempts[1].Finish, run.Attempts[2].Finish}, []string{runs.AnswersLater, runs.AnswersLater, ""})
@@ -103,7 +111,7 @@ func TestAnAgentWorksOn(t *testing.T) {
 		same(t, "the end of the wait", outcomes[len(outcomes)-1], turn.Failed)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		same(t, "told", len(w.abandoned), 1)
+		same(t, "told", len(w.told()), 1)
 	})
 }
 
@@ -113,14 +121,14 @@ func TestAnAgentThatWorksOnFails(t *testing.T) {
 		d.settings.MaxAttempts = 2
 		d.agent.does = []script{fails(errors.New("too much")), fails(errors.New("too much")), answers("better")}
 		d.asks("1", "one")
-		same(t, "told after an attempt", w.abandoned, nil)
+		same(t, "told after an attempt", w.told(), nil)
 		pass(time.Minute)
 		run := d.runs[0].ID
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried, turn.Failed})
-		same(t, "told", w.abandoned, []string{run + " of " + run})
+		same(t, "told", w.told(), []string{run + " of " + run})
 		d.asks("2", "two")
 		same(t, "outcomes", d.outcomes()[2:], []turn.Outcome{turn.Answered})
-		same(t, "told after an answer", len(w.abandoned), 1)
+		same(t, "told after an answer", len(w.told()), 1)
 	})
 }
 
@@ -152,10 +160,8 @@ func TestAnUnansweredQuestion(t *testing.T) {
 			if name != "" {
 				want = []string{run + " of " + run}
 			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			same(t, name+": told", w.abandoned, want)
-			same(t, name+": ends of waiting runs", d.waited, nil)
+			same(t, name+": told", w.told(), want)
+			same(t, name+": ends of waiting runs", d.waitedRuns(), nil)
 			same(t, name+": the last session", d.agent.inputs[len(d.agent.inputs)-1].Session == "", name == "a new context")
 		})
 	}
@@ -177,11 +183,7 @@ func TestAnAgentThatWorksOnIsStopped(t *testing.T) {
 			run := d.running()
 			end(d)
 			pass(time.Second)
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if len(w.abandoned) != 1 || w.abandoned[0] != run+" of "+run {
-				t.Errorf("%s: told %q", name, w.abandoned)
-			}
+			same(t, name+": told", w.told(), []string{run + " of " + run})
 		})
 	}
 }
