@@ -95,7 +95,7 @@ func TestNoTransactionWaitsForAFormat(t *testing.T) {
 			formatted []string // and posted
 		}{
 			{"a question", says("a", "hi"), nil},
-			{"a command", says("b", "/status"), []string{"helper has nothing to do here. One message waits for an answer.\nThe next question gets no answer: " + limitText}},
+			{"a command", says("b", "/status"), []string{"helper has nothing to do here. One message waits for an answer.\nThe next question gets no answer: " + spentText(time.Time{})}},
 			{"a stop of a message that waits", says("c", "/stop"), []string{"Stopped.", "c"}},
 			{"a question over the limit", says("d", "hi"), []string{limitText}},
 			{"another one", says("e", "hi"), nil},

@@ -109,8 +109,6 @@ func TestAnAgentWorksOn(t *testing.T) {
 		pass(7 * time.Minute)
 		outcomes := d.outcomes()
 		same(t, "the end of the wait", outcomes[len(outcomes)-1], turn.Failed)
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		same(t, "told", len(w.told()), 1)
 	})
 }
