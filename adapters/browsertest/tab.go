@@ -165,8 +165,8 @@ func (tab *Tab) Wait(expression string) {
 	run(tab, "wait for "+expression, until("!!("+expression+")"))
 }
 
-// Text waits until a JavaScript expression is a text in the page, or in the page that replaces it. If it does not
-// become that text, the failure says what it was last.
+// Text waits until a JavaScript expression is a text in the page, or in the page that replaces it. If it stays
+// another one, the failure shows that one.
 func (tab *Tab) Text(expression, want string) {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, answerWithin)

@@ -69,9 +69,9 @@ func (s *Service) Pause(ctx context.Context, w Write, n NewPause) (Paused, error
 	faults := s.scopeFaults(n.Scope)
 	faults.Check(len(n.Say) <= maxSay, "say", "must have at most 1000 bytes")
 	if n.For != "" {
-		d, ok := length(n.For)
-		faults.Check(ok, "for", "must be a duration such as 30m, 2h or 7d")
-		pause.Until = pause.At.Add(d)
+		until, ok := after(pause.At, n.For, 1)
+		faults.Check(ok && until.After(pause.At), "for", "must be a duration such as 30m, 2h or 7d")
+		pause.Until = until
 	}
 	if len(faults) > 0 {
 		return Paused{}, faults
